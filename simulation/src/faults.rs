@@ -8,6 +8,8 @@ use crate::plan::Kind;
 use crate::world::{Event, World};
 
 const MS: u64 = 1_000_000;
+/// Within this time after all are there again, whatever was lost is kept by others again.
+const CALM: u64 = 12_000 * MS;
 
 impl World {
     /// From now on things go wrong, if they are to.
@@ -23,6 +25,9 @@ impl World {
     pub(crate) fn fault(&mut self) {
         if !self.faults {
             return;
+        }
+        if self.plan.kind == Kind::Losses {
+            return self.lose_one();
         }
         let every = self.plan.fault_every.unwrap_or(u64::MAX);
         let next = self.rng.random_range(every / 2..2 * every);
@@ -54,6 +59,101 @@ impl World {
             11..18 => self.cut(),
             18 => self.fill_disk(),
             _ => self.lose_power_of_a_machine(),
+        }
+    }
+
+    /// If all are there and had time to catch up, a memory process is lost for a while.
+    fn lose_one(&mut self) {
+        let memories = (0..self.memories.len()).map(Pid::Mp);
+        let mut all = memories.chain((0..self.managers.len()).map(Pid::Emp));
+        let whole = all.all(|pid| self.is_up(pid) && !self.is_stopped(pid));
+        if !whole || self.now < self.calm_from + CALM {
+            return self.at(self.now + 500 * MS, Event::Fault);
+        }
+        let pid = self.any_memory();
+        let mut history = self.common.history();
+        history.caught_up();
+        history.disturb();
+        drop(history);
+        let most = [20 * MS, 500 * MS, 6_000 * MS][self.rng.random_range(0..3)];
+        let time = self.rng.random_range(MS..most);
+        self.calm_from = self.now + time;
+        match self.rng.random_range(0..8) {
+            0..5 => self.lose_machine_of(pid, time),
+            5..7 => self.isolate(pid, time),
+            _ => {
+                let mut history = self.common.history();
+                history.shaken();
+                let programs = self.plan.topology.application_processes().len();
+                (0..programs).for_each(|a| history.silent(a));
+                drop(history);
+                self.stop(pid, time);
+            }
+        }
+        let every = self.plan.fault_every.unwrap_or(0);
+        let next = time + CALM + self.rng.random_range(0..=every);
+        self.at(self.now + next, Event::Fault);
+    }
+
+    /// A memory process is killed with its application processes, and some of what they sent does not arrive. They are started again.
+    fn lose_machine_of(&mut self, pid: Pid, time: u64) {
+        let programs = self.plan.topology.application_processes().iter();
+        let its = (0..)
+            .zip(programs)
+            .filter(|(_, ap)| Pid::Mp(ap.memory_process.index()) == pid);
+        let programs: Vec<Pid> = its.map(|(a, _)| Pid::Ap(a)).collect();
+        let until = self.now + self.rng.random_range(0..=self.plan.delay_ns);
+        for lost in programs.iter().copied().chain([pid]) {
+            if !self.is_up(lost) {
+                continue;
+            }
+            self.network.lose_from(lost, until);
+            self.kill(lost);
+            let after = match lost {
+                Pid::Ap(_) => self.rng.random_range(100 * MS..1_000 * MS),
+                _ => 0,
+            };
+            self.at(self.now + time + after, Event::Restart(lost));
+        }
+    }
+
+    /// Nothing passes between a memory process and all others, in a direction or both.
+    fn isolate(&mut self, a: Pid, time: u64) {
+        let mut history = self.common.history();
+        history.cut();
+        history.shaken();
+        drop(history);
+        let directions = self.rng.random_range(0..3);
+        let others = (0..self.memories.len()).map(Pid::Mp).filter(|p| *p != a);
+        for b in others.collect::<Vec<_>>() {
+            self.block(a, b, directions, (self.now + time, time * 2));
+        }
+    }
+
+    /// Nothing passes between two processes until a time, in a direction (0, 1) or both (2); each end of their connections may notice within
+    /// the other time.
+    fn block(&mut self, a: Pid, b: Pid, directions: usize, (until, notice): (u64, u64)) {
+        self.say(|| {
+            let how = ["from", "to", "both ways at"][directions];
+            format!(
+                "nothing passes {how} {a:?} and {b:?} until {} ms",
+                until / MS
+            )
+        });
+        if directions != 1 {
+            self.network.block(a, b, until);
+        }
+        if directions != 0 {
+            self.network.block(b, a, until);
+        }
+        for (conn, end) in self.network.between(a, b) {
+            // Either end notices, both, or none; soon or late.
+            for end in [end, 1 - end] {
+                if self.rng.random_bool(0.4) {
+                    let at = self.now + self.rng.random_range(MS..notice.max(2 * MS));
+                    self.at(at, Event::Notice(conn, end));
+                }
+            }
         }
     }
 
@@ -188,28 +288,7 @@ impl World {
             self.common.history().shaken();
         }
         for b in others.into_iter().filter(|b| *b != a) {
-            self.say(|| {
-                let how = ["from", "to", "both ways at"][directions];
-                format!(
-                    "nothing passes {how} {a:?} and {b:?} until {} ms",
-                    until / MS
-                )
-            });
-            if directions != 1 {
-                self.network.block(a, b, until);
-            }
-            if directions != 0 {
-                self.network.block(b, a, until);
-            }
-            for (conn, end) in self.network.between(a, b) {
-                // Either end notices, both, or none; soon or late.
-                for end in [end, 1 - end] {
-                    if self.rng.random_bool(0.4) {
-                        let at = self.now + self.rng.random_range(MS..most * 2);
-                        self.at(at, Event::Notice(conn, end));
-                    }
-                }
-            }
+            self.block(a, b, directions, (until, most * 2));
         }
     }
 

@@ -96,6 +96,8 @@ struct Process {
     knows: Known,
     /// What it wrote or released itself and was confirmed.
     own: Known,
+    /// The same, without what was only sent.
+    confirmed: Known,
     /// Up to where it was told that what it wrote may not be published.
     told: Known,
     seen: Known,
@@ -217,6 +219,12 @@ impl History {
         self.shaken = true;
     }
 
+    /// All memory processes are there and have been for so long that what has replicas has all of them.
+    pub(crate) fn caught_up(&mut self) {
+        self.shaken = false;
+        self.objects.values_mut().for_each(|o| o.fragile = false);
+    }
+
     pub(crate) fn is_shaken(&self) -> bool {
         self.shaken
     }
@@ -310,6 +318,8 @@ impl History {
     pub(crate) fn written(&mut self, a: usize, id: ObjectId, number: u64, asked: Option<u64>) {
         if let Some(asked) = asked {
             self.not_lost(a, id, asked, "a write");
+            let confirmed = self.processes[a].confirmed.entry(id).or_default();
+            *confirmed = (*confirmed).max(number);
         }
         let own = self.processes[a].own.entry(id).or_default();
         *own = (*own).max(number);
@@ -330,6 +340,7 @@ impl History {
         });
         self.must_know(a, id, previous, "added to");
         self.processes[a].own.insert(id, previous + 1);
+        self.processes[a].confirmed.insert(id, previous + 1);
     }
 
     /// A read gave these elements.
@@ -381,6 +392,8 @@ impl History {
         let own = match object.usage {
             // What it released itself may not have been done, if that failed.
             Use::Queue => 0,
+            // Nor may what it sent and was told of that it failed.
+            _ if of(&process.own) <= of(&process.told) => of(&process.confirmed),
             _ => of(&process.own),
         };
         let (known, seen) = (of(&process.knows), of(&process.seen));

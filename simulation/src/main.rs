@@ -29,7 +29,7 @@ struct Sums {
 impl Sums {
     fn add(&mut self, kind: Kind, outcome: &Outcome) {
         match kind {
-            Kind::Faulty | Kind::Replicated => self.faulty += 1,
+            Kind::Faulty | Kind::Replicated | Kind::Losses => self.faulty += 1,
             Kind::Plain | Kind::Healthy => self.healthy += 1,
         }
         self.events += outcome.events;
@@ -54,7 +54,8 @@ fn main() -> anyhow::Result<ExitCode> {
         Some("healthy") => Some(Kind::Healthy),
         Some("faulty") => Some(Kind::Faulty),
         Some("replicated") => Some(Kind::Replicated),
-        Some(other) => bail!("{other} is not plain, healthy, faulty or replicated"),
+        Some("losses") => Some(Kind::Losses),
+        Some(other) => bail!("{other} is not plain, healthy, faulty, replicated or losses"),
     };
     let told = number(3, TOLD as u64)? as usize;
     let began = Instant::now();

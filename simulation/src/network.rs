@@ -88,6 +88,8 @@ struct End {
     open: bool,
     /// When the last message to it arrives.
     last: u64,
+    /// What was under way to it since this time was lost with who sent it.
+    lost_from: u64,
 }
 
 /// A connection; its first end dialled.
@@ -104,6 +106,11 @@ impl Conn {
     pub(crate) fn is_open(&self, end: usize) -> bool {
         self.ends[end].open
     }
+
+    /// Whether what arrives at an end now was lost with who sent it.
+    pub(crate) fn has_lost(&self, end: usize, now: u64) -> bool {
+        now > self.ends[end].lost_from
+    }
 }
 
 /// All connections, and what is cut.
@@ -118,7 +125,12 @@ pub(crate) struct Network {
 impl Network {
     /// A connection that `from` opens to `to`, which may not take it.
     pub(crate) fn dial(&mut self, from: Pid, to: Pid) -> ConnId {
-        let end = |pid, open| End { pid, open, last: 0 };
+        let end = |pid, open| End {
+            pid,
+            open,
+            last: 0,
+            lost_from: u64::MAX,
+        };
         let conn = Conn {
             ends: [end(from, true), end(to, false)],
         };
@@ -181,6 +193,15 @@ impl Network {
         let end = &mut conn.ends[to];
         end.last = at.max(end.last + 1);
         Some(end.last)
+    }
+
+    /// A process is about to be lost with its machine: of what it sent, what would arrive after this time does not.
+    pub(crate) fn lose_from(&mut self, pid: Pid, from: u64) {
+        for (id, end) in self.open_ends(pid) {
+            if let Some(conn) = self.conns.get_mut(&id) {
+                conn.ends[1 - end].lost_from = from;
+            }
+        }
     }
 
     /// Nothing that is sent from now on arrives until then.

@@ -39,22 +39,31 @@ pub enum Kind {
     Faulty,
     /// Everything, and variables have replicas.
     Replicated,
+    /// One memory process after the other is lost with its machine, stopped or cut off, the next when all are back and have had time to
+    /// catch up. Variables have replicas: nothing of theirs is lost, and no name.
+    Losses,
 }
 
 impl Kind {
     /// Whether something goes wrong.
     pub(crate) fn has_faults(self) -> bool {
-        matches!(self, Self::Faulty | Self::Replicated)
+        matches!(self, Self::Faulty | Self::Replicated | Self::Losses)
     }
 
     /// The kind of run that a seed is, unless another is asked for.
     pub fn of(seed: u64) -> Self {
-        match seed % 8 {
-            0 => Self::Plain,
-            1 => Self::Healthy,
+        match seed % 16 {
+            0 | 8 => Self::Plain,
+            1 | 9 => Self::Healthy,
             7 => Self::Replicated,
+            15 => Self::Losses,
             _ => Self::Faulty,
         }
+    }
+
+    /// Whether variables have replicas.
+    fn has_replicas(self) -> bool {
+        matches!(self, Self::Replicated | Self::Losses)
     }
 }
 
@@ -71,6 +80,8 @@ pub(crate) struct Plan {
     pub(crate) quiet_ms: Option<u64>,
     /// Messages take up to so long, mostly.
     pub(crate) delay_ns: u64,
+    /// A program computes for up to so long between operations.
+    pub(crate) pace_ns: u64,
     /// Faults so often, in ns; none: never.
     pub(crate) fault_every: Option<u64>,
     pub(crate) kind: Kind,
@@ -90,7 +101,7 @@ impl Plan {
             Kind::Plain | Kind::Healthy => 0..6,
             Kind::Faulty => 1..6,
             // Groups of three memory and link processes or more: two of three are a majority.
-            Kind::Replicated => 2..5,
+            Kind::Replicated | Kind::Losses => 2..5,
         };
         let (groups, mps, aps) = shapes[rng.random_range(some)];
         let topology = topology(groups, mps, aps);
@@ -98,15 +109,23 @@ impl Plan {
         let variables = (0..count)
             .map(|i| variable(rng, &topology, kind, i))
             .collect();
+        let losses = kind == Kind::Losses;
         Self {
             variables,
             rounds: rng.random_range(1..5),
-            actions: rng.random_range(3..14),
+            actions: match losses {
+                true => rng.random_range(5..60),
+                false => rng.random_range(3..14),
+            },
+            pace_ns: match losses {
+                true => [2_000_000, 200_000_000, 1_000_000_000][rng.random_range(0..3)],
+                false => 2_000_000,
+            },
             deadline_ms: if kind.has_faults() { 8_000 } else { 60_000 },
             short_deadlines: kind.has_faults() && rng.random_bool(0.3),
             quiet_ms: rng
                 .random_bool(0.5)
-                .then(|| rng.random_range(1_000..1_200_000)),
+                .then(|| rng.random_range(1_000..if losses { 60_000 } else { 1_200_000 })),
             delay_ns: [20_000, 200_000, 3_000_000][rng.random_range(0..3)],
             fault_every: kind
                 .has_faults()
@@ -142,8 +161,8 @@ fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Vari
         .map(|group| topology.owners_in(Some(GroupId(group))).count())
         .min();
     let replicas = match (kind, smallest) {
-        (Kind::Replicated, Some(3..)) => [0, 1, 1, 2][rng.random_range(0..4)],
-        (Kind::Replicated, _) => [0, 1, 1, 1][rng.random_range(0..4)],
+        (kind, Some(3..)) if kind.has_replicas() => [0, 1, 1, 2][rng.random_range(0..4)],
+        (kind, _) if kind.has_replicas() => [0, 1, 1, 1][rng.random_range(0..4)],
         _ => 0,
     };
     let lock = match (usage, rng.random_range(0..8)) {

@@ -12,7 +12,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::history::{History, Place, Use};
-use crate::plan::{ELEMENTS, Plan};
+use crate::plan::{ELEMENTS, Kind, Plan};
 use crate::thread::Seat;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
@@ -50,6 +50,7 @@ pub(crate) struct Program {
     seat: Arc<Seat>,
     rng: StdRng,
     me: usize,
+    part: Part,
 }
 
 struct Handle {
@@ -68,6 +69,7 @@ impl Program {
             seat,
             rng,
             me,
+            part,
         };
         let ended = match part {
             Part::Rounds => program.rounds(),
@@ -142,7 +144,10 @@ impl Program {
                 .declare();
             match declared {
                 Ok(vector) => drop(found.insert(i, vector)),
-                Err(error) => self.goes_on(error)?,
+                Err(error) => {
+                    self.may_be_refused(&v.name, &error);
+                    self.goes_on(error)?;
+                }
             }
         }
         let mut handles = Vec::new();
@@ -150,6 +155,17 @@ impl Program {
             self.note(&vector, i, &mut handles)?;
         }
         Ok(handles)
+    }
+
+    /// Where somebody always knows a name, it can be declared again when all is well.
+    fn may_be_refused(&self, name: &str, error: &Error) {
+        if self.common.plan.kind == Kind::Losses && self.part == Part::Last && !self.seat.is_dead()
+        {
+            let me = self.me;
+            self.history().must(false, || {
+                format!("ap{me} cannot declare {name} at the end: {error}")
+            });
+        }
     }
 
     fn note(&self, vector: &Vector<u64>, i: usize, handles: &mut Vec<Handle>) -> Result<()> {
@@ -192,7 +208,7 @@ impl Program {
                 }
                 let at = self.rng.random_range(0..handles.len());
                 self.act(&dsm, &handles[at])?;
-                let compute = self.rng.random_range(1_000..2_000_000);
+                let compute = self.rng.random_range(1_000..plan.pace_ns);
                 self.seat.pause(compute);
             }
             if let Some(quiet) = plan.quiet_ms.filter(|_| round == 0) {

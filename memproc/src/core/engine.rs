@@ -165,6 +165,7 @@ impl Core {
                 self.requester.renew_leases(cx);
                 self.requester.ask_again(cx);
                 self.replicas.tick(cx);
+                self.home.tick(cx);
                 self.owner.end_leases(cx);
                 for ap in self.owner.overdue(now) {
                     if self.requester.sessions.is_silent(now, ap) {
@@ -520,7 +521,7 @@ impl Core {
     }
 
     fn serve(&mut self, now: Nanos, caller: Caller, request: PeerRequest, old: bool) {
-        if old {
+        if old && !request.is_for_every_start() {
             let response = self.meant_for_an_earlier_start(&request);
             let cx = &mut Context::new(now, &self.view, &mut self.effects);
             return cx.respond(caller, response, Nanos::ZERO);
@@ -559,6 +560,10 @@ impl Core {
             }
             PeerRequest::Open(name) => self.home.open(cx, caller, &name),
             PeerRequest::Create(_) => {}
+            PeerRequest::Names { after } => {
+                let names = cx.variables.of_home(cx.cluster, caller.mp, &after);
+                cx.respond(caller, Response::Names(names), Nanos::ZERO);
+            }
             PeerRequest::Invalidate { object, version } => {
                 self.requester
                     .caches

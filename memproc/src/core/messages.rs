@@ -512,10 +512,15 @@ pub enum PeerRequest {
         /// The memory process of the declaring application process.
         creator: MpId,
     },
-    /// To the home of a name: a look-up.
+    /// To the home of a name, or, while that is lost, to others who may know the name: a look-up.
     Open(String),
     /// To an owner, from the home: a new variable.
     Create(Arc<Variable>),
+    /// From a home that was started again: which of its names does the receiver know?
+    Names {
+        /// Those after this one; all if it is empty.
+        after: String,
+    },
     /// To the holder of a copy, from the owner: drop it.
     Invalidate {
         /// Of which object.
@@ -538,6 +543,16 @@ pub enum PeerRequest {
     Replicate(Replica),
 }
 
+impl PeerRequest {
+    /// Whether it asks for nothing that an earlier start of its receiver held.
+    pub(crate) fn is_for_every_start(&self) -> bool {
+        matches!(
+            self,
+            Self::Declare { .. } | Self::Open(_) | Self::Names { .. }
+        )
+    }
+}
+
 /// A variable that all its owners know.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Announced {
@@ -545,6 +560,17 @@ pub struct Announced {
     pub variable: Arc<Variable>,
     /// Which start of each owner knows it: a later one has lost it.
     pub owners: Vec<(MpId, Incarnation)>,
+}
+
+/// Names that a process knows, of those with one home.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct KnownNames {
+    /// Those that all their owners know.
+    pub announced: Vec<Announced>,
+    /// Those of whose variables it was told, to own or keep their objects, and no more.
+    pub told: Vec<Arc<Variable>>,
+    /// There are more, after the last of these.
+    pub more: bool,
 }
 
 /// A response between memory processes.
@@ -582,6 +608,7 @@ pub enum Response {
     Flushed,
     Variable(Announced),
     Created,
+    Names(KnownNames),
     CopyAck {
         object: ObjectId,
         version: u64,

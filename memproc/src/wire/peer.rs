@@ -8,7 +8,7 @@ use dosmos_proto::{ApId, GroupId, Incarnation, Malformed, MpId, Nanos, ObjectId}
 
 use super::{access, seat};
 use crate::core::messages::{
-    Announced, Body, CallId, Cost, Message, Notice, PeerRequest, Response, Role,
+    Announced, Body, CallId, Cost, KnownNames, Message, Notice, PeerRequest, Response, Role,
 };
 
 /// Bits of a call that name the role.
@@ -93,6 +93,7 @@ fn request(body: W) -> Result<Result<PeerRequest, W>, Malformed> {
         },
         W::Open(name) => PeerRequest::Open(name),
         W::Create(v) => PeerRequest::Create(Arc::new(v.try_into()?)),
+        W::Names(n) => PeerRequest::Names { after: n.after },
         W::Invalidate(i) => PeerRequest::Invalidate {
             object: object(i.object),
             version: i.version,
@@ -133,6 +134,7 @@ fn response(body: W) -> Result<Response, Malformed> {
         W::FlushDone(_) => Response::Flushed,
         W::Variable(a) => Response::Variable(announced(a)?),
         W::Created(_) => Response::Created,
+        W::KnownNames(n) => Response::Names(known_names(n)?),
         W::CopyAck(d) => Response::CopyAck {
             object: ObjectId::from_wire(d.object),
             version: d.version,
@@ -153,6 +155,21 @@ fn announced(a: w::Announced) -> Result<Announced, Malformed> {
         owners: owners
             .map(|o| (MpId(o.mp), Incarnation::from_wire(o.incarnation)))
             .collect(),
+    })
+}
+
+fn known_names(n: w::KnownNames) -> Result<KnownNames, Malformed> {
+    let told = n.told.into_iter();
+    Ok(KnownNames {
+        announced: n
+            .announced
+            .into_iter()
+            .map(announced)
+            .collect::<Result<_, _>>()?,
+        told: told
+            .map(|v| Ok(Arc::new(v.try_into()?)))
+            .collect::<Result<_, Malformed>>()?,
+        more: n.more,
     })
 }
 
@@ -253,6 +270,7 @@ fn request_out(request: PeerRequest) -> W {
         }),
         PeerRequest::Open(name) => W::Open(name),
         PeerRequest::Create(v) => W::Create((*v).clone().into()),
+        PeerRequest::Names { after } => W::Names(w::NamesOfHome { after }),
         PeerRequest::Invalidate { object, version } => W::Invalidate(w::Invalidate {
             object: object.to_wire(),
             version,
@@ -268,6 +286,19 @@ fn request_out(request: PeerRequest) -> W {
         }),
         PeerRequest::Ballot(ballot) => W::Ballot(seat::ballot_out(ballot)),
         PeerRequest::Replicate(replica) => W::Replicate(seat::replica_out(replica)),
+    }
+}
+
+fn announced_out(Announced { variable, owners }: Announced) -> w::Announced {
+    let owners = owners.into_iter();
+    w::Announced {
+        variable: Some((*variable).clone().into()),
+        owners: owners
+            .map(|(mp, incarnation)| w::OwnerIncarnation {
+                mp: mp.0,
+                incarnation: incarnation.to_wire(),
+            })
+            .collect(),
     }
 }
 
@@ -307,17 +338,13 @@ fn response_out(response: Response) -> W {
         Response::Released { version } => W::Released(w::Released { version }),
         Response::Renewed => W::Renewed(w::Renewed {}),
         Response::Flushed => W::FlushDone(w::FlushDone {}),
-        Response::Variable(Announced { variable, owners }) => W::Variable(w::Announced {
-            variable: Some((*variable).clone().into()),
-            owners: owners
-                .into_iter()
-                .map(|(mp, incarnation)| w::OwnerIncarnation {
-                    mp: mp.0,
-                    incarnation: incarnation.to_wire(),
-                })
-                .collect(),
-        }),
+        Response::Variable(announced) => W::Variable(announced_out(announced)),
         Response::Created => W::Created(w::Created {}),
+        Response::Names(names) => W::KnownNames(w::KnownNames {
+            announced: names.announced.into_iter().map(announced_out).collect(),
+            told: names.told.iter().map(|v| (**v).clone().into()).collect(),
+            more: names.more,
+        }),
         Response::CopyAck { object, version } => W::CopyAck(w::CopyAck {
             object: object.to_wire(),
             version,
@@ -502,6 +529,9 @@ mod tests {
             },
             PeerRequest::Open("x".into()),
             PeerRequest::Create(Arc::clone(&variable)),
+            PeerRequest::Names {
+                after: "grid".into(),
+            },
             PeerRequest::Invalidate { object, version: 2 },
             PeerRequest::Update {
                 object,

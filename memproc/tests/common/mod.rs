@@ -693,6 +693,8 @@ impl Cluster {
             }
             PeerRequest::Open(name) => format!("open {name}"),
             PeerRequest::Create(v) => format!("create {}", v.spec().name()),
+            PeerRequest::Names { after } if after.is_empty() => "your names?".into(),
+            PeerRequest::Names { after } => format!("your names after {after}?"),
             PeerRequest::Invalidate { object, version } => {
                 format!("invalidate {} v{version}", o(object))
             }
@@ -780,6 +782,12 @@ impl Cluster {
             Response::Flushed => "flushed".into(),
             Response::Variable(a) => format!("variable {}", a.variable.spec().name()),
             Response::Created => "created".into(),
+            Response::Names(names) => {
+                let announced = names.announced.iter().map(|a| a.variable.spec().name());
+                let told = names.told.iter().map(|v| v.spec().name());
+                let all: Vec<&str> = announced.chain(told).collect();
+                format!("names: {}", all.join(", "))
+            }
             Response::CopyAck { object, version } => {
                 format!("ack {} v{version}", self.object(*object))
             }

@@ -873,7 +873,7 @@ pub struct PeerMessage {
     pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(
         oneof = "peer_message::Body",
-        tags = "7, 8, 9, 31, 10, 11, 12, 13, 14, 35, 36, 16, 17, 18, 19, 20, 21, 32, 22, 23, 24, 37, 38, 39, 25, 27, 28, 29, 33, 30, 40"
+        tags = "7, 8, 9, 31, 10, 11, 12, 41, 13, 14, 35, 36, 16, 17, 18, 19, 20, 21, 32, 22, 23, 42, 24, 37, 38, 39, 25, 27, 28, 29, 33, 30, 40"
     )]
     pub body: ::core::option::Option<peer_message::Body>,
 }
@@ -897,6 +897,9 @@ pub mod peer_message {
         Open(::prost::alloc::string::String),
         #[prost(message, tag = "12")]
         Create(super::Variable),
+        /// from a home that was started again
+        #[prost(message, tag = "41")]
+        Names(super::NamesOfHome),
         /// Requests to the holder of a copy, from the owner.
         #[prost(message, tag = "13")]
         Invalidate(super::Invalidate),
@@ -926,6 +929,9 @@ pub mod peer_message {
         Variable(super::Announced),
         #[prost(message, tag = "23")]
         Created(super::Created),
+        /// to `names`
+        #[prost(message, tag = "42")]
+        KnownNames(super::KnownNames),
         #[prost(message, tag = "24")]
         CopyAck(super::CopyAck),
         /// to a ballot
@@ -1049,6 +1055,24 @@ pub struct Announced {
     pub variable: ::core::option::Option<Variable>,
     #[prost(message, repeated, tag = "2")]
     pub owners: ::prost::alloc::vec::Vec<OwnerIncarnation>,
+}
+/// The sender was started again: which names of which it is the home does the receiver know?
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NamesOfHome {
+    /// those after this one; all if it is empty
+    #[prost(string, tag = "1")]
+    pub after: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct KnownNames {
+    #[prost(message, repeated, tag = "1")]
+    pub announced: ::prost::alloc::vec::Vec<Announced>,
+    /// the sender was told of them, to own or keep their objects, and no more
+    #[prost(message, repeated, tag = "2")]
+    pub told: ::prost::alloc::vec::Vec<Variable>,
+    /// there are more, after the last of these
+    #[prost(bool, tag = "3")]
+    pub more: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OwnerIncarnation {

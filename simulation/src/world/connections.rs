@@ -130,6 +130,9 @@ impl World {
             }
             return self.network.forget(id, self.now);
         }
+        if conn.has_lost(end, self.now) {
+            return;
+        }
         let now = self.clock(me);
         let mut sent = Sent::new();
         match (me, message) {

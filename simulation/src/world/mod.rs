@@ -137,6 +137,8 @@ pub(crate) struct World {
     pub(crate) disks: Vec<Disk>,
     pub(crate) accounts: Vec<Account>,
     pub(crate) faults: bool,
+    /// Since when nothing is wrong, as far as it is decided already.
+    pub(crate) calm_from: u64,
     part: Part,
     scratch: Vec<u8>,
     /// What the simulation itself could not do.
@@ -176,6 +178,7 @@ impl World {
             disks: disks.collect(),
             accounts: Vec::new(),
             faults: false,
+            calm_from: 0,
             part: Part::Rounds,
             scratch: Vec::new(),
             trouble: None,

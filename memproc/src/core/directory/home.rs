@@ -1,9 +1,10 @@
 //! The home of names: numbers the variables whose names hash to this process and decides their owners.
 //!
 //! A name has one home in the cluster, so two declarations of one name meet there, and the second is
-//! the same variable or a conflict. A variable is announced only when every owner knows it.
+//! the same variable or a conflict. A variable is announced only when every owner knows it. A home that
+//! was started again first hears from the others which names its earlier starts knew (`rebuild`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dosmos_proto::{ErrorCode, Incarnation, MpId, Nanos, Refusal, VarId, Variable, VariableSpec};
@@ -11,12 +12,13 @@ use rustc_hash::FxHashMap;
 
 use super::declared::Declared;
 use super::place::seat_of;
-use super::placement::{COUNTER_BITS, place};
+use super::placement::{COUNTER_BITS, home_of, place};
+use super::rebuild::{Rebuild, Wanted};
 use super::variables::conflict;
 use crate::core::context::Context;
 use crate::core::effects::Caller;
 use crate::core::hash::stable;
-use crate::core::messages::{Announced, CallId, PeerRequest, Response, Role};
+use crate::core::messages::{Announced, CallId, KnownNames, PeerRequest, Response, Role};
 use crate::core::replica::seats::placed;
 
 /// Most names of one home.
@@ -62,6 +64,9 @@ fn to_tell(cx: &Context, variable: &Variable) -> Vec<MpId> {
 #[derive(Debug)]
 struct Entry {
     variable: Arc<Variable>,
+    /// Which starts of owners an earlier start of this process told. They may have been used since, so a later start
+    /// of one is not told again: it has lost what there was.
+    told_before: Vec<(MpId, Incarnation)>,
     state: State,
 }
 
@@ -96,9 +101,31 @@ pub(crate) struct Home {
     declared: Declared,
     creations: FxHashMap<u64, Creation>,
     next_call: u64,
+    rebuild: Rebuild,
+    /// Numbers that earlier starts gave out and that are known.
+    given_out: BTreeSet<VarId>,
 }
 
 impl Home {
+    /// Time passed: a home that was started again asks for its names.
+    pub(crate) fn tick(&mut self, cx: &mut Context) {
+        self.rebuild.ask(cx, &mut self.next_call);
+        self.go_on(cx);
+    }
+
+    /// What waited for names is done, if they are known.
+    fn go_on(&mut self, cx: &mut Context) {
+        if self.rebuild.is_under_way(cx) {
+            return;
+        }
+        for (caller, wanted) in self.rebuild.take_waiting() {
+            match wanted {
+                Wanted::Declare(spec, creator) => self.declare(cx, caller, &spec, creator),
+                Wanted::Open(name) => self.open(cx, caller, &name),
+            }
+        }
+    }
+
     /// A declaration.
     pub(crate) fn declare(
         &mut self,
@@ -107,6 +134,11 @@ impl Home {
         spec: &VariableSpec,
         creator: MpId,
     ) {
+        if self.rebuild.is_under_way(cx) {
+            self.rebuild.ask(cx, &mut self.next_call);
+            let wanted = Wanted::Declare(Box::new(spec.clone()), creator);
+            return self.rebuild.wait(caller, wanted);
+        }
         if let Some(entry) = self.entries.get(spec.name()) {
             if entry.variable.spec() != spec {
                 let refusal = conflict(entry.variable.spec(), spec);
@@ -118,6 +150,7 @@ impl Home {
             Ok(variable) => {
                 let entry = Entry {
                     variable: Arc::new(variable),
+                    told_before: Vec::new(),
                     state: State::Incomplete,
                 };
                 self.entries.insert(spec.name().to_owned(), entry);
@@ -127,9 +160,16 @@ impl Home {
         }
     }
 
-    /// A look-up by name.
+    /// A look-up by name. Of a name with another home, which is lost, what is known here is told.
     pub(crate) fn open(&mut self, cx: &mut Context, caller: Caller, name: &str) {
-        if self.entries.contains_key(name) {
+        if home_of(cx.cluster, name) != Ok(cx.me()) {
+            if let Some(announced) = cx.variables.announced(name) {
+                return cx.respond(caller, Response::Variable(announced), Nanos::ZERO);
+            }
+        } else if self.rebuild.is_under_way(cx) {
+            self.rebuild.ask(cx, &mut self.next_call);
+            return self.rebuild.wait(caller, Wanted::Open(name.to_owned()));
+        } else if self.entries.contains_key(name) {
             return self.announce(cx, caller, name);
         }
         let refusal = Refusal::new(
@@ -176,7 +216,11 @@ impl Home {
                 ),
             ));
         }
-        let id = VarId(position << COUNTER_BITS | (first_number(cx) + self.counter));
+        let number = |counter| VarId(position << COUNTER_BITS | (first_number(cx) + counter));
+        while self.given_out.contains(&number(self.counter)) {
+            self.counter += 1;
+        }
+        let id = number(self.counter);
         let variable = Variable::new(id, spec.clone(), owners, group)?;
         self.declared.add(cx.cluster, &variable)?;
         self.counter += 1;
@@ -189,10 +233,16 @@ impl Home {
             return;
         };
         let variable = Arc::clone(&entry.variable);
-        let owners = to_tell(cx, &variable);
+        let mut owners = to_tell(cx, &variable);
+        let told = entry.told_before.clone();
+        owners.retain(|owner| !told.iter().any(|(mp, _)| mp == owner));
+        if owners.is_empty() {
+            entry.state = State::Ready(told);
+            return self.announce(cx, caller, name);
+        }
         entry.state = State::Creating {
             left: owners.len(),
-            told: Vec::new(),
+            told,
             failed: None,
             callers: vec![caller],
         };
@@ -223,6 +273,9 @@ impl Home {
         number: u64,
         response: Response,
     ) {
+        if let Some(mp) = self.rebuild.take(number) {
+            return self.hear_names(cx, (mp, incarnation), response);
+        }
         if self.creations.get(&number).is_none_or(|c| c.owner != from) {
             return;
         }
@@ -291,8 +344,72 @@ impl Home {
         }
     }
 
+    /// Names of which this process is the home, that another knows.
+    fn hear_names(
+        &mut self,
+        cx: &mut Context,
+        (from, incarnation): (MpId, Option<Incarnation>),
+        response: Response,
+    ) {
+        match (response, incarnation) {
+            (Response::Names(names), Some(incarnation)) => {
+                let last = [
+                    names.announced.last().map(|a| &a.variable),
+                    names.told.last(),
+                ];
+                let last = last.into_iter().flatten().map(|v| v.spec().name()).max();
+                let up_to = last.filter(|_| names.more).map(str::to_owned);
+                self.remember(cx, names, (from, incarnation));
+                self.rebuild.heard(from, up_to);
+            }
+            (Response::Refused(refusal), _) if refusal.code != ErrorCode::Invalid => {}
+            // It does not understand the question.
+            _ => self.rebuild.heard(from, None),
+        }
+        self.tick(cx);
+    }
+
+    fn remember(&mut self, cx: &Context, names: KnownNames, from: (MpId, Incarnation)) {
+        for Announced { variable, owners } in names.announced {
+            if let Some(entry) = self.entry_of(cx, &variable)
+                && matches!(entry.state, State::Incomplete)
+            {
+                entry.state = State::Ready(owners);
+            }
+        }
+        for variable in names.told {
+            if let Some(entry) = self.entry_of(cx, &variable)
+                && matches!(entry.state, State::Incomplete)
+                && !entry.told_before.iter().any(|told| told.0 == from.0)
+            {
+                entry.told_before.push(from);
+            }
+        }
+    }
+
+    /// The entry of a variable that others know; none if the name is another one's by now.
+    fn entry_of(&mut self, cx: &Context, variable: &Arc<Variable>) -> Option<&mut Entry> {
+        let name = variable.spec().name();
+        if home_of(cx.cluster, name) != Ok(cx.me()) {
+            return None;
+        }
+        if !self.entries.contains_key(name) {
+            self.declared.add(cx.cluster, variable).ok()?;
+            self.given_out.insert(variable.id());
+            let entry = Entry {
+                variable: Arc::clone(variable),
+                told_before: Vec::new(),
+                state: State::Incomplete,
+            };
+            self.entries.insert(name.to_owned(), entry);
+        }
+        let entry = self.entries.get_mut(name)?;
+        (entry.variable == *variable).then_some(entry)
+    }
+
     /// A process is lost: owners there cannot be told.
     pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
+        self.rebuild.lose(mp);
         let mut lost: Vec<u64> = self
             .creations
             .iter()

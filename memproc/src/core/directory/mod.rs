@@ -5,4 +5,5 @@ mod declared;
 pub(crate) mod home;
 pub(crate) mod place;
 pub(crate) mod placement;
+mod rebuild;
 pub(crate) mod variables;

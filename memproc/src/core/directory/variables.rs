@@ -1,6 +1,7 @@
 //! The variables known here. Every role may look at them; they are learnt in one place.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use dosmos_proto::{
@@ -9,16 +10,19 @@ use dosmos_proto::{
 use rustc_hash::FxHashMap;
 
 use super::place::{Place, seat_of};
-use super::placement::share;
+use super::placement::{home_of, share};
 use crate::core::cluster::Cluster;
 use crate::core::effects::Effect;
 use crate::core::incarnations::started_again;
-use crate::core::messages::{Item, Output};
+use crate::core::messages::{Announced, Item, KnownNames, Output};
 use crate::core::replica::seat::Seat;
 use crate::core::replica::seats::Seats;
 use crate::core::settings::{ALL_VARIABLES, VariableOverride};
 
 use super::declared::Declared;
+
+/// An answer about names is not much larger than this.
+const MAX_ANSWER_BYTES: usize = 1 << 20;
 
 /// Most objects one memory process owns.
 const MAX_OWNED: u64 = 1 << 24;
@@ -33,6 +37,22 @@ struct Known {
     lost_here: bool,
     /// Its home or the holder of a seat told of it, to have it served or kept here.
     told: bool,
+}
+
+impl Known {
+    fn announced(&self) -> Option<Announced> {
+        let mut owners: Vec<(MpId, Incarnation)> = self
+            .owners
+            .as_ref()?
+            .iter()
+            .map(|(mp, i)| (*mp, *i))
+            .collect();
+        owners.sort_unstable_by_key(|(mp, _)| *mp);
+        Some(Announced {
+            variable: Arc::clone(&self.variable),
+            owners,
+        })
+    }
 }
 
 /// Variables known here.
@@ -90,6 +110,37 @@ impl Variables {
     pub(crate) fn named(&self, name: &str) -> Option<(&Arc<Variable>, bool)> {
         let known = self.known.get(self.by_name.get(name)?)?;
         Some((&known.variable, known.owners.is_some()))
+    }
+
+    /// The variable called `name`, if all its owners are known to know it.
+    pub(crate) fn announced(&self, name: &str) -> Option<Announced> {
+        self.known.get(self.by_name.get(name)?)?.announced()
+    }
+
+    /// What is known here of names with this home, in order, after one of them, as much as fits in a message.
+    pub(crate) fn of_home(&self, cluster: &Cluster, home: MpId, after: &str) -> KnownNames {
+        let mut names = KnownNames::default();
+        let mut bytes = 0;
+        let later = (Bound::Excluded(after), Bound::Unbounded);
+        for (name, id) in self.by_name.range::<str, _>(later) {
+            let Some(known) = self
+                .known
+                .get(id)
+                .filter(|_| home_of(cluster, name) == Ok(home))
+            else {
+                continue;
+            };
+            if bytes > MAX_ANSWER_BYTES {
+                names.more = true;
+                break;
+            }
+            bytes += known.variable.footprint();
+            match known.announced() {
+                Some(announced) => names.announced.push(announced),
+                None => names.told.push(Arc::clone(&known.variable)),
+            }
+        }
+        names
     }
 
     /// Which start of an owner holds its objects of a variable, if the variable was announced.

@@ -266,10 +266,9 @@ impl Owner {
             let written = self.unpublished.of(ap);
             self.delegations.abandon(ap, None);
             self.abandon_all(cx, ap, &locks);
-            // It may only be cut off: told to the copies now, and again, with someone waiting for
-            // their acknowledgements, when it publishes.
+            // It may only be cut off: what it publishes next waits for what the copies were told now.
             if let Some(written) = written {
-                self.unpublished.put_back(ap, written);
+                self.unpublished.put_ahead(ap, written);
             }
         }
     }

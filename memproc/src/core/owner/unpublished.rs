@@ -14,7 +14,7 @@ use crate::core::effects::Effect;
 pub(super) struct Unpublished {
     /// Not told to the copies.
     dirty: FxHashMap<ApId, BTreeSet<ObjectId>>,
-    /// Published ahead of an arrival at a barrier and perhaps not acknowledged.
+    /// Published ahead of an arrival at a barrier, or since the writer's memory process was lost, and perhaps not acknowledged.
     ahead: FxHashMap<ApId, BTreeSet<ObjectId>>,
 }
 
@@ -41,14 +41,9 @@ impl Unpublished {
         self.dirty.get(&ap).cloned()
     }
 
-    /// What `ap` wrote is to be published again.
-    pub(super) fn put_back(&mut self, ap: ApId, written: BTreeSet<ObjectId>) {
-        self.dirty.insert(ap, written);
-    }
-
-    /// What `ap` published ahead is not waited for, until it publishes next.
+    /// What was published ahead for `ap` is not waited for, until it publishes next.
     pub(super) fn put_ahead(&mut self, ap: ApId, objects: BTreeSet<ObjectId>) {
-        self.ahead.insert(ap, objects);
+        self.ahead.entry(ap).or_default().extend(objects);
     }
 
     /// What `ap` published ahead.

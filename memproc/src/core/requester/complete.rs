@@ -8,6 +8,7 @@ use super::leave::overdue;
 use super::pending::{Kind, Operation, Read};
 use super::records::{hand_over, local_records, report, report_write};
 use super::role::Requester;
+use super::search::fits;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
 use crate::core::messages::{Cost, Item, LocalAccesses, Reply, Response, Return};
@@ -35,6 +36,9 @@ impl Requester {
             return self.advance(cx, flush.ap);
         }
         let Some(response) = self.not_done(cx, (number, from), response) else {
+            return;
+        };
+        let Some(response) = self.found(cx, (number, from), response) else {
             return;
         };
         let Some(operation) = self.pending.get(number).filter(|o| o.to == from) else {
@@ -85,11 +89,12 @@ impl Requester {
                 value,
             }),
             Response::Released { version } => Ok(Reply::Released { version }),
-            Response::Variable(announced) => Ok(Reply::Variable(announced.variable)),
+            Response::Variable(announced) => fits(&operation.kind, &announced),
             Response::Refused(refusal) => Err(refusal),
             Response::Renewed
             | Response::Flushed
             | Response::Created
+            | Response::Names(_)
             | Response::CopyAck { .. }
             | Response::Answer(_)
             | Response::Replicated

@@ -156,6 +156,10 @@ impl Requester {
             if self.waits_for_another(cx, number) {
                 continue;
             }
+            if self.is_of_name(number) {
+                self.ask_for_name(cx, number);
+                continue;
+            }
             if let Some(operation) = self.pending.get(number).cloned() {
                 self.unsettled.note(cx, &operation);
                 let why = format!("{}: {}", describe(cx, &operation), why.message);
@@ -163,6 +167,7 @@ impl Requester {
                 self.complete(cx, number, Err(refusal), Cost::default());
             }
         }
+        self.search_without(cx, mp);
         for flush in self.flushes.lose(mp) {
             let session = self.sessions.get_mut(flush.ap);
             session.line.flush_lost(&flush, why.clone());
@@ -175,6 +180,7 @@ impl Requester {
     pub(crate) fn regain(&mut self, cx: &mut Context, mp: MpId) {
         self.sessions.regain(mp);
         self.unsettled.tell(cx, mp);
+        self.search_at_home(cx, mp);
     }
 
     /// This process ends: everyone who waits is told.
@@ -223,7 +229,7 @@ pub(super) fn describe(cx: &Context, operation: &Operation) -> String {
     let on =
         |verb: &str, object: ObjectId| format!("{verb} of {}", cx.variables.object_name(object));
     let what = match &operation.kind {
-        Kind::Declare(name) => format!("declaration of {name}"),
+        Kind::Declare(spec) => format!("declaration of {}", spec.name()),
         Kind::Open(name) => format!("look-up of {name}"),
         Kind::Read(read) => on("read", read.object),
         Kind::Write(write) => on("write", write.object),

@@ -27,6 +27,7 @@ mod pending;
 mod publish;
 mod records;
 mod role;
+mod search;
 mod session;
 mod unsettled;
 

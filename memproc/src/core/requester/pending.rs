@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId, VariableSpec};
 use dosmos_trace::Op;
 use rustc_hash::FxHashMap;
 
+use super::search::Search;
 use crate::core::messages::{Access, AccessKind, CallId, Keep, Role, WriteData};
 use crate::core::replica::seat::Seat;
 
@@ -62,7 +63,7 @@ impl Operation {
 /// What it is, and what is needed to complete it.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
-    Declare(String),
+    Declare(Box<VariableSpec>),
     Open(String),
     Read(Read),
     /// Atomics too.
@@ -269,6 +270,8 @@ pub(super) struct Pending {
     operations: FxHashMap<u64, Operation>,
     /// Of those under way, the accesses to objects with replicas.
     pub(super) again: BTreeMap<u64, Again>,
+    /// And who is asked for names whose home is lost.
+    pub(super) searches: BTreeMap<u64, Search>,
     next: u64,
     /// No operation is due before.
     next_due: Nanos,
@@ -279,6 +282,7 @@ impl Default for Pending {
         Self {
             operations: FxHashMap::default(),
             again: BTreeMap::new(),
+            searches: BTreeMap::new(),
             next: 0,
             next_due: Nanos::MAX,
         }
@@ -322,6 +326,7 @@ impl Pending {
 
     pub(super) fn close(&mut self, number: u64) -> Option<Operation> {
         self.again.remove(&number);
+        self.searches.remove(&number);
         self.operations.remove(&number)
     }
 

@@ -68,20 +68,15 @@ impl Requester {
 
     /// An application process declares a variable.
     pub(crate) fn declare(&mut self, cx: &mut Context, ticket: Ticket, spec: VariableSpec) {
-        let kind = Kind::Declare(spec.name().to_owned());
         let spec = cx.variables.overridden(spec);
-        let name = spec.name();
         let differs = |known: &VariableSpec| (*known != spec).then(|| conflict(known, &spec));
         let checked = self.sessions.admit(cx, ticket.ap).and_then(|_| {
-            let known = cx.variables.named(name);
+            let known = cx.variables.named(spec.name());
             let conflict = known.and_then(|(v, _)| differs(v.spec()));
             conflict.map_or(Ok(()), Err)
         });
-        let creator = cx.me();
-        self.find(cx, ticket, kind, name, checked, || PeerRequest::Declare {
-            spec: spec.clone(),
-            creator,
-        });
+        let name = spec.name().to_owned();
+        self.find(cx, ticket, Kind::Declare(Box::new(spec)), &name, checked);
     }
 
     /// An application process looks a variable up.
@@ -89,12 +84,10 @@ impl Requester {
         let kind = Kind::Open(name.to_owned());
         let admitted = self.sessions.admit(cx, ticket.ap);
         let checked = admitted.and_then(|_| Ok(check_name("variable name", name)?));
-        self.find(cx, ticket, kind, name, checked, || {
-            PeerRequest::Open(name.to_owned())
-        });
+        self.find(cx, ticket, kind, name, checked);
     }
 
-    /// Replies with a variable if all its owners are known to know it, else asks its home.
+    /// Replies with a variable if all its owners are known to know it, else asks its home, or others if that is lost.
     fn find(
         &mut self,
         cx: &mut Context,
@@ -102,7 +95,6 @@ impl Requester {
         kind: Kind,
         name: &str,
         checked: Result<(), Refusal>,
-        request: impl FnOnce() -> PeerRequest,
     ) {
         let home = checked.and_then(|()| {
             if let Some((variable, true)) = cx.variables.named(name) {
@@ -110,14 +102,13 @@ impl Requester {
                 cx.reply(ticket.ap, ticket.id, variable, false);
                 return Ok(None);
             }
-            let home = home_of(cx.cluster, name)?;
-            cx.check_reachable(home).map(|()| Some(home))
+            home_of(cx.cluster, name).map(Some)
         });
         match home {
             Ok(None) => {}
             Ok(Some(home)) => {
                 let number = self.sessions.open(&mut self.pending, ticket, home, kind);
-                cx.request(home, call(number), request());
+                self.ask_for_name(cx, number);
             }
             Err(refusal) => refuse(cx, ticket, (cx.me(), kind), refusal),
         }
