@@ -22,7 +22,7 @@ pub enum Ballot {
 pub enum Answer {
     /// To `Prepare` and `Accept`.
     Vote(Vote),
-    /// To `Lead`: the seats about which something was promised to others.
+    /// To `Lead`: the seats about which something was promised to others, and the terms of that; 0: the sender does not vote yet.
     Led(Vec<(Seat, u64)>),
     /// To `Recover`.
     Known {

@@ -42,7 +42,7 @@ impl Replicas {
         }
     }
 
-    /// A voter answered: it follows this process for all seats but these.
+    /// A voter answered: it follows this process for all seats but these, of which it promised these terms.
     pub(super) fn heard(
         &mut self,
         cx: &mut Context,
@@ -51,8 +51,15 @@ impl Replicas {
         refused: &[(Seat, u64)],
     ) {
         for seat in self.leader.seats() {
-            let no = refused.iter().any(|(s, _)| *s == seat);
-            self.leader.hear(seat, from, asked, !no);
+            match refused.iter().find(|(s, _)| *s == seat) {
+                None => self.leader.hear(seat, from, asked),
+                // It does not vote yet.
+                Some((_, 0)) => {}
+                Some((_, promised)) => {
+                    self.elections.see(seat, *promised);
+                    self.leader.contest(seat, asked);
+                }
+            }
             self.note_lease(cx, seat);
         }
     }

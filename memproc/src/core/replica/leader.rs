@@ -33,8 +33,8 @@ pub(crate) struct Held {
     since: Nanos,
     /// Until when somebody is not asked to join.
     refused: BTreeMap<MpId, Nanos>,
-    /// Voters promised something to others.
-    contested: bool,
+    /// Since when voters have promised something to others.
+    contested: Option<Nanos>,
     settled: bool,
 }
 
@@ -98,15 +98,18 @@ impl Leader {
         true
     }
 
-    /// A voter said yes to a question of that time, or that others decide about the seat.
-    pub(crate) fn hear(&mut self, seat: Seat, from: MpId, asked: Nanos, yes: bool) {
+    /// A voter said yes to a question of that time.
+    pub(crate) fn hear(&mut self, seat: Seat, from: MpId, asked: Nanos) {
         if let Some(held) = self.held.get_mut(&seat) {
-            if yes {
-                let heard = held.heard.entry(from).or_default();
-                *heard = asked.max(*heard);
-            } else {
-                held.contested = true;
-            }
+            let heard = held.heard.entry(from).or_default();
+            *heard = asked.max(*heard);
+        }
+    }
+
+    /// A voter said to a question of that time that it promised a later decision to another.
+    pub(crate) fn contest(&mut self, seat: Seat, asked: Nanos) {
+        if let Some(held) = self.held.get_mut(&seat) {
+            held.contested.get_or_insert(asked);
         }
     }
 
@@ -119,10 +122,12 @@ impl Leader {
         Some((*last + LEASE, held.settled))
     }
 
-    /// Whether a seat has to be decided about again for this process to go on.
+    /// Whether a seat has to be decided about again: for this process to go on, or for voters to follow it that promised something
+    /// to one that did not become the holder.
     pub(crate) fn is_contested(&self, seat: Seat, now: Nanos, majority: usize) -> bool {
         let lapsed = self.lease(seat, majority).is_none_or(|(u, _)| u <= now);
-        self.held.get(&seat).is_some_and(|h| h.contested) && lapsed
+        let contested = self.held.get(&seat).and_then(|h| h.contested);
+        contested.is_some_and(|since| lapsed || since + LEASE <= now)
     }
 
     /// Members of a seat that are lost or silent.
@@ -172,7 +177,7 @@ impl Leader {
     pub(crate) fn decided(&mut self, config: &Config) -> Vec<u64> {
         let seat = config.seat;
         if let Some(held) = self.held.get_mut(&seat) {
-            held.contested = false;
+            held.contested = None;
             held.proposed.clear();
             let member = |mp: &MpId| config.members.iter().any(|m| m.0 == *mp);
             held.joiner.take_if(|j| member(&j.mp));

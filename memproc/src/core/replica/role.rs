@@ -304,8 +304,15 @@ impl Replicas {
             Ballot::Accept(config) => Answer::Vote(self.voter.accept(now, from, config)),
             Ballot::Lead(seats) => {
                 let from = (from, Self::position(cx, from));
-                let refuses = |seat: &(Seat, u64)| !self.voter.lead(now, from, *seat);
-                Answer::Led(seats.into_iter().filter(refuses).collect())
+                let mut refused = Vec::new();
+                for (seat, term) in seats {
+                    if !self.voter.lead(now, from, (seat, term)) {
+                        let votes = self.voter.is_active();
+                        let promised = self.voter.promised(seat);
+                        refused.push((seat, if votes { promised } else { 0 }));
+                    }
+                }
+                Answer::Led(refused)
             }
             Ballot::Recover => Answer::Known {
                 active: self.voter.is_active(),
