@@ -9,6 +9,7 @@ mod faults;
 mod held_copies;
 mod lost_messages;
 mod messages;
+mod names;
 mod publishing;
 mod recorded;
 mod recovery;

@@ -205,3 +205,26 @@ fn what_was_flushed_for_an_earlier_process_of_a_name_publishes_nothing_of_the_ne
     c.run();
     assert_eq!(c.reply(0, publish), Some(Reply::Published));
 }
+
+/// `verify` counts versions: what is published for a process that seems to be lost, and again when it publishes itself, is one.
+#[test]
+fn what_was_published_for_a_process_that_was_cut_off_is_not_published_twice() {
+    let (mut c, x) = pair();
+    c.call(1, write(x, 5));
+    c.down(MpId(0), MpId(1));
+    c.run();
+    c.up(MpId(0), MpId(1));
+    c.run();
+    c.call(1, Request::Publish);
+    match c.call(0, read(x)) {
+        Some(Reply::Read { version, data, .. }) => assert_eq!((version, number(&data)), (1, 5)),
+        other => panic!("{other:?}"),
+    }
+    // What it writes then is the next version.
+    c.call(1, write(x, 6));
+    c.call(1, Request::Publish);
+    match c.call(0, read(x)) {
+        Some(Reply::Read { version, data, .. }) => assert_eq!((version, number(&data)), (2, 6)),
+        other => panic!("{other:?}"),
+    }
+}

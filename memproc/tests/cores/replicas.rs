@@ -448,3 +448,36 @@ fn who_catches_up_keeps_what_it_was_sent_whatever_is_decided_meanwhile() {
     assert_eq!(value(c.call(3, read(x))), (7, 1));
     assert_eq!(section(&mut c, 1, x, 8), 2);
 }
+
+/// A replica that was stopped for long wants to serve the objects itself as soon as it goes on, before it has heard what was decided
+/// meanwhile: it promises itself a later decision, which does not come about.
+#[test]
+fn a_replica_that_was_stopped_is_one_again_although_it_promised_itself_more() {
+    let mut c = Cluster::new(&["/a", "/b"], 2, 1);
+    let x = c.declare(0, replicated("x", "mp0", 1));
+    let x = ObjectId::new(x.id(), 0);
+    c.call(1, Request::Open("x".into()));
+    section(&mut c, 0, x, 7);
+    c.stopped.insert(MpId(1));
+    wait_without_stopped(&mut c, LEASE + LEASE);
+    c.stopped.clear();
+    // It looks at its clock first.
+    c.pass(STEP);
+    c.run();
+    wait(&mut c, LEASE + LEASE);
+    section(&mut c, 0, x, 8);
+    isolate(&mut c, 0);
+    wait(&mut c, LEASE + LEASE);
+    assert_eq!(value(c.call(1, read(x))), (8, 2));
+}
+
+/// The same as `wait`, but nothing arrives at processes that are stopped.
+fn wait_without_stopped(c: &mut Cluster, time: Nanos) {
+    let until = c.now + time;
+    while c.now < until {
+        c.pass(STEP);
+        while let Some(pair) = c.busy().first().copied() {
+            c.deliver(pair);
+        }
+    }
+}
