@@ -1,6 +1,7 @@
 //! What goes wrong, drawn from the seed: processes that are killed and started again or stopped, networks that are cut in both
 //! directions or in one, disks that are full or lose power.
 
+use dosmos_proto::GroupId;
 use rand::RngExt;
 
 use crate::network::Pid;
@@ -70,29 +71,60 @@ impl World {
         if !whole || self.now < self.calm_from + CALM {
             return self.at(self.now + 500 * MS, Event::Fault);
         }
-        let pid = self.any_memory();
         let mut history = self.common.history();
         history.caught_up();
         history.disturb();
         drop(history);
+        let first = self.any_memory();
+        self.lose(first);
+        // Two of five may be lost: at once, or the second while the first is taken for lost or another takes its place.
+        let group = self.group_of(first);
+        let all = self.plan.topology.memory_processes().iter();
+        if all.filter(|p| Some(p.group) == group).count() >= 5 && self.rng.random_bool(0.6) {
+            let second = self.any_memory();
+            if second != first && self.group_of(second) == group {
+                let most = [MS, 1_000 * MS, 5_000 * MS][self.rng.random_range(0..3)];
+                let later = self.rng.random_range(0..most);
+                self.at(self.now + later, Event::Lose(second));
+            }
+        }
+        let every = self.plan.fault_every.unwrap_or(0);
+        let next = self.calm_from + CALM + self.rng.random_range(0..=every);
+        self.at(next, Event::Fault);
+    }
+
+    fn group_of(&self, pid: Pid) -> Option<GroupId> {
+        match pid {
+            Pid::Mp(m) => Some(self.plan.topology.memory_processes()[m].group),
+            _ => None,
+        }
+    }
+
+    /// A memory process is lost for a while.
+    pub(crate) fn lose(&mut self, pid: Pid) {
+        if !self.faults {
+            return;
+        }
         let most = [20 * MS, 500 * MS, 6_000 * MS][self.rng.random_range(0..3)];
         let time = self.rng.random_range(MS..most);
-        self.calm_from = self.now + time;
+        self.calm_from = self.calm_from.max(self.now + time);
         match self.rng.random_range(0..8) {
             0..5 => self.lose_machine_of(pid, time),
             5..7 => self.isolate(pid, time),
             _ => {
-                let mut history = self.common.history();
-                history.shaken();
-                let programs = self.plan.topology.application_processes().len();
-                (0..programs).for_each(|a| history.silent(a));
-                drop(history);
+                self.seems_lost(pid);
                 self.stop(pid, time);
             }
         }
-        let every = self.plan.fault_every.unwrap_or(0);
-        let next = time + CALM + self.rng.random_range(0..=every);
-        self.at(self.now + next, Event::Fault);
+    }
+
+    /// Others may take a memory process for lost, and it its application processes.
+    fn seems_lost(&mut self, pid: Pid) {
+        let group = self.group_of(pid);
+        let programs = self.plan.topology.application_processes().len();
+        let mut history = self.common.history();
+        history.seems_lost(group);
+        (0..programs).for_each(|a| history.silent(a));
     }
 
     /// A memory process is killed with its application processes, and some of what they sent does not arrive. They are started again.
@@ -119,10 +151,7 @@ impl World {
 
     /// Nothing passes between a memory process and all others, in a direction or both.
     fn isolate(&mut self, a: Pid, time: u64) {
-        let mut history = self.common.history();
-        history.cut();
-        history.shaken();
-        drop(history);
+        self.seems_lost(a);
         let directions = self.rng.random_range(0..3);
         let others = (0..self.memories.len()).map(Pid::Mp).filter(|p| *p != a);
         for b in others.collect::<Vec<_>>() {

@@ -32,8 +32,8 @@ pub(crate) struct Place {
     pub(crate) group: Option<GroupId>,
     /// Copies are kept in application processes.
     pub(crate) near: bool,
-    /// It has replicas: the first memory process of its group that is lost takes nothing with it.
-    pub(crate) kept: bool,
+    /// As many memory processes of its group may be lost at once, and take nothing with them.
+    pub(crate) replicas: u32,
 }
 
 /// How a section ended.
@@ -67,8 +67,8 @@ struct Object {
     usage: Use,
     place: Place,
     weak: bool,
-    /// It has replicas, and perhaps not as many as it should have: something went wrong since.
-    fragile: bool,
+    /// How many of its replicas may be missing: something went wrong since.
+    missing: u32,
     /// When its owner was started again: it is gone.
     lost: Option<u64>,
     /// Its owner may have been started again since it was declared, before anybody used it.
@@ -180,13 +180,13 @@ impl History {
     /// A process uses an object for the first time.
     pub(crate) fn declared(&mut self, id: ObjectId, name: &str, usage: Use, place: Place) {
         let maybe_lost = self.started_again.contains(&place.owner);
-        let fragile = self.shaken;
+        let missing = if self.shaken { place.replicas } else { 0 };
         let new = || Object {
             name: name.to_owned(),
             usage,
             place,
             weak: false,
-            fragile,
+            missing,
             lost: None,
             maybe_lost,
             issued: 0,
@@ -205,24 +205,34 @@ impl History {
     /// A memory process was started again: what it owned is gone, at the latest when leases are over.
     pub(crate) fn owner_lost(&mut self, owner: &str, group: Option<GroupId>, now: u64) {
         self.started_again.insert(owner.to_owned());
-        let (kept, others): (Vec<_>, Vec<_>) =
-            self.objects.values_mut().partition(|o| o.place.kept);
+        let (kept, others): (Vec<_>, Vec<_>) = self
+            .objects
+            .values_mut()
+            .partition(|o| o.place.replicas > 0);
         for object in others.into_iter().filter(|o| o.place.owner == owner) {
             object.lost.get_or_insert(now);
             object.weak = true;
         }
         for object in kept.into_iter().filter(|o| o.place.group == group) {
-            object.maybe_lost |= object.fragile;
-            object.weak |= object.fragile;
-            object.fragile = true;
+            let all = object.missing >= object.place.replicas;
+            object.maybe_lost |= all;
+            object.weak |= all;
+            object.missing += 1;
         }
+        self.shaken = true;
+    }
+
+    /// A memory process may be taken for lost by its group.
+    pub(crate) fn seems_lost(&mut self, group: Option<GroupId>) {
+        let its = self.objects.values_mut().filter(|o| o.place.group == group);
+        its.for_each(|o| o.missing += 1);
         self.shaken = true;
     }
 
     /// All memory processes are there and have been for so long that what has replicas has all of them.
     pub(crate) fn caught_up(&mut self) {
         self.shaken = false;
-        self.objects.values_mut().for_each(|o| o.fragile = false);
+        self.objects.values_mut().for_each(|o| o.missing = 0);
     }
 
     pub(crate) fn is_shaken(&self) -> bool {
@@ -232,7 +242,8 @@ impl History {
     /// Memory processes do not hear each other, or one hears nobody: it may be taken for lost.
     pub(crate) fn shaken(&mut self) {
         self.shaken = true;
-        self.objects.values_mut().for_each(|o| o.fragile = true);
+        let all = self.objects.values_mut();
+        all.for_each(|o| o.missing = o.missing.max(o.place.replicas));
     }
 
     /// A process was killed, or was silent for so long that objects are taken from it.

@@ -89,21 +89,29 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new(rng: &mut StdRng, kind: Kind) -> Self {
-        let shapes: [(&[&str], u32, u32); 6] = [
+        let shapes: [(&[&str], u32, u32); 7] = [
             (&["/a"], 1, 1),
             (&["/a"], 2, 1),
             (&["/a"], 3, 2),
             (&["/a", "/b"], 2, 1),
             (&["/a", "/a/x", "/b"], 2, 1),
             (&["/a", "/b"], 1, 2),
+            // Of five any two may be lost.
+            (&["/a"], 5, 1),
         ];
         let some = match kind {
             Kind::Plain | Kind::Healthy => 0..6,
             Kind::Faulty => 1..6,
             // Groups of three memory and link processes or more: two of three are a majority.
-            Kind::Replicated | Kind::Losses => 2..5,
+            Kind::Replicated => 2..5,
+            Kind::Losses => 2..7,
         };
-        let (groups, mps, aps) = shapes[rng.random_range(some)];
+        let shape = match rng.random_range(some) {
+            // Two of three are no majority of two.
+            5 if kind == Kind::Losses => 6,
+            shape => shape,
+        };
+        let (groups, mps, aps) = shapes[shape];
         let topology = topology(groups, mps, aps);
         let count = rng.random_range(2..6);
         let variables = (0..count)

@@ -182,7 +182,7 @@ impl Program {
                 group: self.common.plan.group_of(object.owner()),
                 // What has replicas is kept in no application process.
                 near: v.cache == Cache::Ap && v.replicas == 0,
-                kept: v.replicas > 0,
+                replicas: v.replicas,
             };
             if !self.seat.is_dead() {
                 self.history().declared(object.id(), &name, usage, place);

@@ -19,7 +19,11 @@ impl World {
             Event::Tick(m) | Event::Pack(m) | Event::Probe(m) => Some(Pid::Mp(*m)),
             Event::Write(e) | Event::Written(e) => Some(Pid::Emp(*e)),
             Event::Notice(conn, end) => self.network.conn(*conn).map(|c| c.pid(*end)),
-            Event::Fault | Event::Restart(_) | Event::Continue(_) | Event::Room(_) => None,
+            Event::Fault
+            | Event::Lose(_)
+            | Event::Restart(_)
+            | Event::Continue(_)
+            | Event::Room(_) => None,
         }
     }
 
@@ -109,6 +113,7 @@ impl World {
                 self.after_manager(e);
             }
             Event::Fault => self.fault(),
+            Event::Lose(pid) => self.lose(pid),
             Event::Restart(pid) => {
                 // Programs that ended for good begin together.
                 let program = matches!(pid, Pid::Ap(_));

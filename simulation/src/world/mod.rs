@@ -60,6 +60,8 @@ pub(crate) enum Event {
     /// That is on disk.
     Written(usize),
     Fault,
+    /// A memory process is lost for a while.
+    Lose(Pid),
     /// A process is started again.
     Restart(Pid),
     /// A stopped process goes on.
