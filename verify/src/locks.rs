@@ -318,7 +318,9 @@ impl Locks {
         pending: impl FnOnce() -> Option<Record>,
     ) {
         let section = self.section(end.ap, end.object);
-        if section.is_some_and(|s| s.acquire.version > end.version) {
+        // Of a variable with replicas, one that served it before may hear late that its grant is void.
+        let later = |s: &Section| s.acquire.version > end.version || s.acquire.peer != end.peer;
+        if section.is_some_and(later) {
             return;
         }
         let section = self.take_section(end.ap, end.object);

@@ -68,7 +68,8 @@ impl Steps {
     pub(crate) fn take_back_grant(&mut self, slot: usize, end: &Record) -> Option<Record> {
         let open = &mut self.processes[end.ap.index()].open;
         let at = open.iter().position(|s| {
-            s.slot == slot && s.record.op == Op::Acquire && s.record.start <= end.start
+            let its = s.slot == slot && s.record.peer == end.peer;
+            its && s.record.op == Op::Acquire && s.record.start <= end.start
         })?;
         Some(open.remove(at).record)
     }

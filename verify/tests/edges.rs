@@ -70,6 +70,17 @@ fn an_end_by_the_owner_of_an_earlier_section_changes_nothing_for_a_later_one() {
 }
 
 #[test]
+fn an_end_by_one_that_served_the_object_before_changes_nothing_for_a_section_that_another_granted()
+{
+    for took in [10, 100] {
+        let mut run = vec![acquire(1, X, 100).took(took).set(|r| r.peer = MpId(1))];
+        run.push(release(1, X, 150).failed().at_owner());
+        run.push(release(1, X, 300).version(1).set(|r| r.peer = MpId(1)));
+        assert_eq!(kinds_but_unserved(&judge_with(with_x(replicated), run)), []);
+    }
+}
+
+#[test]
 fn a_lone_release_is_of_an_old_section_only_behind_its_end() {
     let released = |ended: Made, released: Made| {
         kinds_but_unserved(&judge([acquire(1, X, 100), ended, released]))

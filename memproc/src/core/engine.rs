@@ -580,6 +580,9 @@ impl Core {
             }
             PeerRequest::Ballot(ballot) => self.replicas.ballot(cx, caller, ballot),
             PeerRequest::Replicate(replica) => self.replicas.keep_state(cx, caller, replica),
+            PeerRequest::Compare(compare) => {
+                self.replicas.answer_what_is_newer(cx, caller, &compare);
+            }
         }
     }
 

@@ -12,7 +12,7 @@ use dosmos_trace::Record;
 use dosmos_trace::meta::HandOver;
 use dosmos_trace::query::BarrierName;
 
-pub use super::replica::ballot::{Answer, Ballot, Replica, Vote};
+pub use super::replica::ballot::{Answer, Ballot, Compare, Compared, Replica, Vote};
 use super::replica::seat::{Config, Seat};
 
 /// Something that happened outside.
@@ -541,6 +541,8 @@ pub enum PeerRequest {
     Ballot(Ballot),
     /// To a memory process of the group, from the holder of a seat: keep a released state.
     Replicate(Replica),
+    /// To a member, from a new holder: what is newer there?
+    Compare(Compare),
 }
 
 impl PeerRequest {
@@ -615,6 +617,7 @@ pub enum Response {
     },
     Answer(Answer),
     Replicated,
+    Compared(Compared),
     /// The access was not done: somebody else serves the object, or nobody ever will again.
     Moved(Config),
     Refused(Refusal),

@@ -105,6 +105,7 @@ fn request(body: W) -> Result<Result<PeerRequest, W>, Malformed> {
         },
         W::Ballot(b) => PeerRequest::Ballot(seat::ballot(b)?),
         W::Replicate(r) => PeerRequest::Replicate(seat::replica(r)?),
+        W::Compare(c) => PeerRequest::Compare(seat::compare(c)?),
         other => return Ok(Err(other)),
     }))
 }
@@ -141,6 +142,7 @@ fn response(body: W) -> Result<Response, Malformed> {
         },
         W::Answer(a) => Response::Answer(seat::answer(a)?),
         W::Replicated(_) => Response::Replicated,
+        W::Compared(c) => Response::Compared(seat::compared(c)),
         W::Moved(s) => Response::Moved(seat::config(s)),
         W::Error(e) => Response::Refused(e.into()),
         _ => return Err(Malformed::new("peer message", "a second `hello`")),
@@ -286,6 +288,7 @@ fn request_out(request: PeerRequest) -> W {
         }),
         PeerRequest::Ballot(ballot) => W::Ballot(seat::ballot_out(ballot)),
         PeerRequest::Replicate(replica) => W::Replicate(seat::replica_out(replica)),
+        PeerRequest::Compare(compare) => W::Compare(seat::compare_out(compare)),
     }
 }
 
@@ -351,6 +354,7 @@ fn response_out(response: Response) -> W {
         }),
         Response::Answer(answer) => W::Answer(seat::answer_out(answer)),
         Response::Replicated => W::Replicated(w::Replicated {}),
+        Response::Compared(compared) => W::Compared(seat::compared_out(compared)),
         Response::Moved(config) => W::Moved(seat::config_out(config)),
         Response::Refused(refusal) => W::Error(refusal.into()),
     }

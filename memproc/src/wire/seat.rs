@@ -3,7 +3,7 @@
 use dosmos_proto::wire as w;
 use dosmos_proto::{Incarnation, Malformed, MpId, ObjectId};
 
-use crate::core::messages::{Answer, Ballot, Replica, Vote};
+use crate::core::messages::{Answer, Ballot, Compare, Compared, Replica, Vote};
 use crate::core::replica::seat::{Config, Seat, State};
 
 fn seat(s: &w::Seat) -> Seat {
@@ -176,5 +176,65 @@ pub(super) fn replica_out(replica: Replica) -> w::Replicate {
         version: state.version,
         epoch: state.epoch,
         data: state.data,
+    }
+}
+
+pub(super) fn compare(c: w::Compare) -> Result<Compare, Malformed> {
+    let (seat, term) = term(&c.seat.ok_or(Malformed::missing("seat"))?);
+    let which = |s: w::WhichState| (ObjectId::from_wire(s.object), (s.version, s.epoch));
+    Ok(Compare {
+        seat,
+        term,
+        states: c.states.into_iter().map(which).collect(),
+    })
+}
+
+pub(super) fn compare_out(compare: Compare) -> w::Compare {
+    let which = |(object, (version, epoch)): (ObjectId, (u64, u64))| w::WhichState {
+        object: object.to_wire(),
+        version,
+        epoch,
+    };
+    w::Compare {
+        seat: Some(term_out((compare.seat, compare.term))),
+        states: compare.states.into_iter().map(which).collect(),
+    }
+}
+
+pub(super) fn compared(c: w::Compared) -> Compared {
+    let newer = c.newer.into_iter();
+    let older = c.older.into_iter();
+    Compared {
+        newer: newer
+            .map(|r| {
+                let state = State {
+                    version: r.version,
+                    epoch: r.epoch,
+                    data: r.data,
+                };
+                (ObjectId::from_wire(r.object), state)
+            })
+            .collect(),
+        older: older.map(ObjectId::from_wire).collect(),
+        more: c.more,
+    }
+}
+
+pub(super) fn compared_out(compared: Compared) -> w::Compared {
+    let newer = compared.newer.into_iter();
+    let older = compared.older.into_iter();
+    w::Compared {
+        newer: newer
+            .map(|(object, state)| w::Replicate {
+                seat: None,
+                joining: 0,
+                object: object.to_wire(),
+                version: state.version,
+                epoch: state.epoch,
+                data: state.data,
+            })
+            .collect(),
+        older: older.map(ObjectId::to_wire).collect(),
+        more: compared.more,
     }
 }

@@ -706,6 +706,13 @@ impl Cluster {
                 format!("update {} = {} v{version}", o(object), number(data))
             }
             PeerRequest::Ballot(ballot) => self.ballot_text(ballot),
+            PeerRequest::Compare(c) => {
+                let has = |(object, (version, _)): &(ObjectId, (u64, u64))| {
+                    format!("{} v{version}", o(object))
+                };
+                let all: Vec<String> = c.states.iter().map(has).collect();
+                format!("newer than {}?", all.join(", "))
+            }
             PeerRequest::Replicate(r) => {
                 let data = r.state.data.as_ref();
                 let data = data.map_or_else(String::new, |d| format!(" = {}", number(d)));
@@ -792,6 +799,16 @@ impl Cluster {
                 format!("ack {} v{version}", self.object(*object))
             }
             Response::Answer(answer) => self.answer_text(answer),
+            Response::Compared(c) => {
+                let newer = c.newer.iter();
+                let newer = newer.map(|(o, s)| format!(" {} v{}", self.object(*o), s.version));
+                let older = c.older.iter().map(|o| format!(" {}", self.object(*o)));
+                format!(
+                    "newer:{}; lacks:{}",
+                    newer.collect::<String>(),
+                    older.collect::<String>()
+                )
+            }
             Response::Replicated => "kept".into(),
             Response::Moved(config) => format!("moved to {}", self.config_text(config)),
             Response::Refused(r) => format!("refused {:?}", r.code),

@@ -873,7 +873,7 @@ pub struct PeerMessage {
     pub out_of_band: ::prost::alloc::vec::Vec<OutOfBand>,
     #[prost(
         oneof = "peer_message::Body",
-        tags = "7, 8, 9, 31, 10, 11, 12, 41, 13, 14, 35, 36, 16, 17, 18, 19, 20, 21, 32, 22, 23, 42, 24, 37, 38, 39, 25, 27, 28, 29, 33, 30, 40"
+        tags = "7, 8, 9, 31, 10, 11, 12, 41, 13, 14, 35, 36, 43, 16, 17, 18, 19, 20, 21, 32, 22, 23, 42, 24, 37, 38, 44, 39, 25, 27, 28, 29, 33, 30, 40"
     )]
     pub body: ::core::option::Option<peer_message::Body>,
 }
@@ -910,6 +910,8 @@ pub mod peer_message {
         Ballot(super::Ballot),
         #[prost(message, tag = "36")]
         Replicate(super::Replicate),
+        #[prost(message, tag = "43")]
+        Compare(super::Compare),
         /// Responses.
         #[prost(message, tag = "16")]
         ReadDone(super::PeerReadDone),
@@ -939,6 +941,8 @@ pub mod peer_message {
         Answer(super::Answer),
         #[prost(message, tag = "38")]
         Replicated(super::Replicated),
+        #[prost(message, tag = "44")]
+        Compared(super::Compared),
         /// to an access: somebody else serves the object
         #[prost(message, tag = "39")]
         Moved(super::Seat),
@@ -1232,6 +1236,36 @@ pub struct Replicate {
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Replicated {}
+/// What the sender, who serves a seat since a moment ago, has of its objects, to another member.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Compare {
+    /// no members
+    #[prost(message, optional, tag = "1")]
+    pub seat: ::core::option::Option<Seat>,
+    #[prost(message, repeated, tag = "2")]
+    pub states: ::prost::alloc::vec::Vec<WhichState>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WhichState {
+    #[prost(fixed64, tag = "1")]
+    pub object: u64,
+    #[prost(uint64, tag = "2")]
+    pub version: u64,
+    #[prost(uint64, tag = "3")]
+    pub epoch: u64,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Compared {
+    /// than what the receiver has (no seat)
+    #[prost(message, repeated, tag = "1")]
+    pub newer: ::prost::alloc::vec::Vec<Replicate>,
+    /// objects of which the receiver has a newer state
+    #[prost(fixed64, repeated, tag = "2")]
+    pub older: ::prost::alloc::vec::Vec<u64>,
+    /// there is more that is newer
+    #[prost(bool, tag = "3")]
+    pub more: bool,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum LocalKind {

@@ -362,7 +362,9 @@ impl Home {
                 self.remember(cx, names, (from, incarnation));
                 self.rebuild.heard(from, up_to);
             }
-            (Response::Refused(refusal), _) if refusal.code != ErrorCode::Invalid => {}
+            (Response::Refused(refusal), _) if refusal.code != ErrorCode::Invalid => {
+                self.rebuild.refused(from, cx.now);
+            }
             // It does not understand the question.
             _ => self.rebuild.heard(from, None),
         }

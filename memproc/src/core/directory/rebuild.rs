@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::core::context::Context;
 use crate::core::effects::Caller;
-use crate::core::lease::{LEASE, MARGIN};
+use crate::core::lease::{LEASE, MARGIN, RETRY};
 use crate::core::messages::{CallId, PeerRequest, Role};
 
 /// How long declarations and look-ups wait for processes that do not answer. Those are asked when they are back.
@@ -22,12 +22,22 @@ pub(super) enum Wanted {
     Open(String),
 }
 
+/// How far one has said what it knows.
+#[derive(Debug, Default)]
+struct Left {
+    /// It goes on after this name.
+    after: String,
+    /// The call by which it is asked for that.
+    asked: Option<u64>,
+    not_before: Nanos,
+}
+
 /// Who was asked, and what waits.
 #[derive(Debug, Default)]
 pub(super) struct Rebuild {
     began: Option<Nanos>,
-    /// Who has not said everything: after which name it goes on, and the call by which it is asked for that.
-    left: BTreeMap<MpId, (String, Option<u64>)>,
+    /// Who has not said everything.
+    left: BTreeMap<MpId, Left>,
     calls: FxHashMap<u64, MpId>,
     waiting: Vec<(Caller, Wanted)>,
 }
@@ -51,11 +61,11 @@ impl Rebuild {
             self.began = Some(cx.now);
             let me = cx.me();
             let others = cx.cluster.owners().iter().filter(|mp| **mp != me);
-            self.left = others.map(|mp| (*mp, (String::new(), None))).collect();
+            self.left = others.map(|mp| (*mp, Left::default())).collect();
         }
-        for (mp, (after, asked)) in &mut self.left {
+        for (mp, left) in &mut self.left {
             let there = cx.check_reachable(*mp).is_ok() && cx.missing(*mp).is_none();
-            if asked.is_some() || !there {
+            if left.asked.is_some() || !there || cx.now < left.not_before {
                 continue;
             }
             let call = CallId {
@@ -63,9 +73,9 @@ impl Rebuild {
                 number: *next_call,
             };
             *next_call += 1;
-            *asked = Some(call.number);
+            left.asked = Some(call.number);
             self.calls.insert(call.number, *mp);
-            let after = after.clone();
+            let after = left.after.clone();
             cx.request(*mp, call, PeerRequest::Names { after });
         }
     }
@@ -73,8 +83,8 @@ impl Rebuild {
     /// Whose answer has this number; it is not waited for any longer.
     pub(super) fn take(&mut self, number: u64) -> Option<MpId> {
         let mp = self.calls.remove(&number)?;
-        if let Some((_, asked)) = self.left.get_mut(&mp) {
-            *asked = None;
+        if let Some(left) = self.left.get_mut(&mp) {
+            left.asked = None;
         }
         Some(mp)
     }
@@ -82,8 +92,15 @@ impl Rebuild {
     /// A process has said everything up to this name, and has no more if there is none.
     pub(super) fn heard(&mut self, mp: MpId, up_to: Option<String>) {
         match (up_to, self.left.get_mut(&mp)) {
-            (Some(name), Some((after, _))) => *after = name,
+            (Some(name), Some(left)) => left.after = name,
             _ => _ = self.left.remove(&mp),
+        }
+    }
+
+    /// A process could not answer: it is asked again in a moment.
+    pub(super) fn refused(&mut self, mp: MpId, now: Nanos) {
+        if let Some(left) = self.left.get_mut(&mp) {
+            left.not_before = now + RETRY;
         }
     }
 
@@ -91,7 +108,7 @@ impl Rebuild {
     pub(super) fn lose(&mut self, mp: MpId) {
         self.calls.retain(|_, to| *to != mp);
         if let Some(left) = self.left.get_mut(&mp) {
-            *left = (String::new(), None);
+            *left = Left::default();
         }
     }
 

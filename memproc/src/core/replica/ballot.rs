@@ -46,6 +46,28 @@ pub struct Vote {
     pub accepted: Config,
 }
 
+/// From a new holder to a member: what it has of a seat. What is newer there?
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compare {
+    /// The seat.
+    pub seat: Seat,
+    /// The sender's term.
+    pub term: u64,
+    /// Versions and epochs of the released states that it has.
+    pub states: Vec<(ObjectId, (u64, u64))>,
+}
+
+/// The answer to a [`Compare`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compared {
+    /// States that are newer at the answering process, or that it alone has.
+    pub newer: Vec<(ObjectId, State)>,
+    /// Objects of which the asking process has a newer state.
+    pub older: Vec<ObjectId>,
+    /// There is more that is newer.
+    pub more: bool,
+}
+
 /// A released state to be kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replica {

@@ -85,6 +85,21 @@ impl Replicas {
         all.into_iter().filter(|mp| *mp != me).collect()
     }
 
+    /// The members by the latest decision that this process was told of by a majority, which are still there, but itself: they have all that
+    /// was ever confirmed.
+    pub(super) fn survivors(cx: &Context, latest: &Config) -> Vec<(MpId, Incarnation)> {
+        let mut all = Self::starts(cx, latest, &Self::behind(cx, latest));
+        all.retain(|(mp, start)| {
+            let same = match latest.term {
+                0 => start.start() <= 1,
+                _ => cx.incarnation_of(*mp) == Some(*start),
+            };
+            same && cx.check_reachable(*mp).is_ok()
+        });
+        all.truncate(latest.seat.replicas as usize);
+        all
+    }
+
     /// Which start of each of these is heard now; those that are not heard are left out.
     fn starts(cx: &Context, config: &Config, of: &[MpId]) -> Vec<(MpId, Incarnation)> {
         let named = |mp: MpId| config.members.iter().find(|m| m.0 == mp).map(|m| m.1);
@@ -111,7 +126,7 @@ impl Replicas {
             members.extend(self.leader.ready(seat));
             return self.propose(cx, seat, members);
         }
-        if stay.len() >= seat.replicas as usize {
+        if stay.len() >= seat.replicas as usize || self.leader.is_merging(seat) {
             return;
         }
         if let Some(ready) = self.leader.ready(seat) {

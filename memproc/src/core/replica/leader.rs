@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::{Incarnation, MpId, Nanos};
 
+use super::merge::Merge;
 use super::seat::{Config, Seat};
 use crate::core::lease::LEASE;
 
@@ -27,6 +28,8 @@ pub(crate) struct Held {
     /// Members that were lost since they became so: they may lack states.
     out: BTreeSet<MpId>,
     joiner: Option<Joiner>,
+    /// Whoever keeps it does not yet have the same states.
+    merge: Option<Merge>,
     /// Who was proposed as a member since the last decision: it may have been decided, so that all states go there.
     proposed: BTreeSet<MpId>,
     /// Since when it is held.
@@ -182,12 +185,38 @@ impl Leader {
             let member = |mp: &MpId| config.members.iter().any(|m| m.0 == *mp);
             held.joiner.take_if(|j| member(&j.mp));
             held.out.retain(member);
-            held.settled |= config.members.len() > 1;
+            if let Some(merge) = &mut held.merge {
+                merge.retain(member);
+            } else {
+                held.settled |= config.members.len() > 1;
+            }
             for ship in self.ships.values_mut().filter(|s| s.seat == seat) {
                 ship.owed.retain(member);
             }
         }
         self.complete()
+    }
+
+    /// The others that keep the seat are asked what they have.
+    pub(crate) fn merge(&mut self, seat: Seat, merge: Merge) {
+        if let Some(held) = self.held.get_mut(&seat) {
+            held.merge = Some(merge);
+        }
+    }
+
+    pub(crate) fn merging(&mut self, seat: Seat) -> Option<&mut Merge> {
+        self.held.get_mut(&seat)?.merge.as_mut()
+    }
+
+    pub(crate) fn is_merging(&self, seat: Seat) -> bool {
+        self.held.get(&seat).is_some_and(|h| h.merge.is_some())
+    }
+
+    /// All who keep the seat have the same states.
+    pub(crate) fn merged(&mut self, seat: Seat) {
+        if let Some(held) = self.held.get_mut(&seat) {
+            held.merge = None;
+        }
     }
 
     /// Nobody can catch up, or somebody has: the seat is served.

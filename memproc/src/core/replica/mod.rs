@@ -14,6 +14,7 @@
 //! | `seat`, `seats` | what a seat is; what every role may know of all of them |
 //! | `voter` | state of one vote of the majority: promises, what it accepted, whom it follows |
 //! | `election` | state of decisions that this process is asking for |
+//! | `merge` | a new holder and the members that go on with it have the same states before it serves |
 //! | `leader` | state of seats that this process holds: who was heard, what is on its way to whom |
 //! | `store` | released states kept here |
 
@@ -21,6 +22,7 @@ pub(crate) mod ballot;
 pub(crate) mod election;
 mod holder;
 pub(crate) mod leader;
+mod merge;
 mod role;
 pub mod seat;
 pub(crate) mod seats;

@@ -29,6 +29,10 @@ pub(super) enum Asked {
     Ship(Seat, u64),
     /// To learn of a variable or keep a state, to become one; in this catching up.
     Join(Seat, u64),
+    /// What it has that is newer.
+    Compare(Seat),
+    /// To keep what it lacks.
+    Merge(Seat),
 }
 
 /// The role's state.
@@ -99,7 +103,7 @@ impl Replicas {
     }
 
     /// The votes of this process matter from now on.
-    fn need(&mut self, cx: &mut Context) {
+    pub(super) fn need(&mut self, cx: &mut Context) {
         self.voter.begin(cx.now, cx.own_incarnation());
         if !std::mem::replace(&mut self.needed, true) {
             self.rejoin(cx);
@@ -209,7 +213,7 @@ impl Replicas {
         let (term, began, others) = (election.term, election.began, election.others.clone());
         let holds = self.leader.holds(seat);
         let before = cx.variables.seats().config(seat);
-        // What it holds it may change; else it begins alone, and the others catch up.
+        // What it holds it may change; else it begins with the members that are left.
         let current = latest.term <= before.term || latest.members.first() == Some(&me);
         let may = match holds {
             true => current,
@@ -222,7 +226,10 @@ impl Replicas {
             return self.elections.end(seat, cx.now + LEASE);
         }
         let mut members = vec![me];
-        members.extend(others.into_iter().filter(|_| holds));
+        members.extend(match holds {
+            true => others,
+            false => Self::survivors(cx, latest),
+        });
         let config = match may {
             true => Config {
                 seat,
@@ -273,12 +280,15 @@ impl Replicas {
             let new = !self.leader.holds(seat);
             if new {
                 self.hold(cx, seat, false);
-                let states = self.store.all(seat);
-                cx.effect(Effect::Promoted { seat, states });
+                let me = cx.me();
+                let members = config.members.iter().map(|m| m.0);
+                let others: Vec<MpId> = members.filter(|mp| *mp != me).collect();
+                self.merge(cx, config, &others);
             }
             for round in self.leader.decided(config) {
                 cx.effect(Effect::Shipped { round });
             }
+            self.merge_goes_on(cx, seat);
             self.note_lease(cx, seat);
             return;
         }
@@ -323,6 +333,24 @@ impl Replicas {
         cx.respond(caller, Response::Answer(answer), Nanos::ZERO);
     }
 
+    /// Whether the holder of a seat by this term may have states kept here: as a member, or to become one.
+    pub(super) fn may_keep(
+        &mut self,
+        cx: &Context,
+        holder: MpId,
+        (seat, term): (Seat, u64),
+        joins: bool,
+    ) -> bool {
+        let position = Self::position(cx, holder);
+        let config = cx.variables.seats().config(seat);
+        let known = config.term == term && config.holder() == holder;
+        let may = match joins {
+            false => known && cx.is_member(&config),
+            true => self.voter.is_active() && config.term <= term,
+        };
+        may && self.voter.is_current((seat, term), position)
+    }
+
     /// The holder of a seat has a state kept here.
     pub(crate) fn keep_state(&mut self, cx: &mut Context, caller: Caller, replica: Replica) {
         self.need(cx);
@@ -333,14 +361,7 @@ impl Replicas {
             object,
             state,
         } = replica;
-        let position = Self::position(cx, caller.mp);
-        let config = cx.variables.seats().config(seat);
-        let known = config.term == term && config.holder() == caller.mp;
-        let may = match joining {
-            0 => known && cx.is_member(&config),
-            _ => self.voter.is_active() && config.term <= term,
-        };
-        if !may || !self.voter.is_current((seat, term), position) {
+        if !self.may_keep(cx, caller.mp, (seat, term), joining > 0) {
             return refuse(cx, caller, seat);
         }
         if joining > 0 {
@@ -423,6 +444,17 @@ impl Replicas {
                     _ => self.leader.put_out(seat, from),
                 }
             }
+            (Asked::Compare(seat), Response::Compared(compared)) => {
+                self.compared(cx, (seat, from), compared);
+            }
+            (Asked::Merge(seat), Response::Replicated) => {
+                if let Some(merge) = self.leader.merging(seat) {
+                    merge.acknowledged(from, number);
+                }
+                self.merge_goes_on(cx, seat);
+            }
+            // It is not a member as it stands.
+            (Asked::Compare(seat) | Asked::Merge(seat), _) => self.leader.put_out(seat, from),
             (Asked::Join(seat, joining), response) => {
                 if self
                     .leader
@@ -465,7 +497,7 @@ impl Replicas {
     }
 }
 
-fn refuse(cx: &mut Context, caller: Caller, seat: Seat) {
+pub(super) fn refuse(cx: &mut Context, caller: Caller, seat: Seat) {
     let why = format!(
         "{} does not keep the objects of {} for {}",
         cx.cluster.mp_name(cx.me()),

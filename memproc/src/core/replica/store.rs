@@ -37,6 +37,10 @@ impl Store {
         }
     }
 
+    pub(crate) fn get(&self, seat: Seat, object: ObjectId) -> Option<&State> {
+        self.0.get(&seat)?.objects.get(&object)
+    }
+
     /// All states of a seat.
     pub(crate) fn all(&self, seat: Seat) -> Vec<(ObjectId, State)> {
         let objects = self.0.get(&seat).map(|kept| &kept.objects);

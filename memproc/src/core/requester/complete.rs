@@ -98,6 +98,7 @@ impl Requester {
             | Response::CopyAck { .. }
             | Response::Answer(_)
             | Response::Replicated
+            | Response::Compared(_)
             | Response::Moved(_) => Err(Refusal::new(
                 ErrorCode::Invalid,
                 "the owner responded to another request; are all processes of one version?",
