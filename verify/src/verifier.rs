@@ -245,7 +245,9 @@ impl Verifier {
         let (slot, record) = (step.slot, &step.record);
         if record.side == Side::Owner {
             let steps = &mut self.steps;
-            let pending = || steps.take_back_grant(slot, record);
+            // What has replicas is asked for again, so that it may be an earlier grant that was ended.
+            let repeated = self.context.found.names().has_replicas(record.object.var);
+            let pending = || (!repeated).then(|| steps.take_back_grant(slot, record))?;
             return self.locks.ended_by_owner(slot, record, pending);
         }
         if record.flags.first {

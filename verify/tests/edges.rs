@@ -69,6 +69,16 @@ fn an_end_by_the_owner_of_an_earlier_section_changes_nothing_for_a_later_one() {
     assert_eq!(kinds_but_unserved(&judge(run)), []);
 }
 
+/// The owner granted it twice, and ended the first, of which the process heard nothing.
+#[test]
+fn a_grant_of_a_variable_with_replicas_may_be_one_that_was_asked_for_again() {
+    let mut run = vec![acquire(1, X, 100).took(100)];
+    run.push(release(1, X, 150).failed().at_owner());
+    run.push(release(1, X, 300).version(1));
+    let verdict = judge_with(with_x(replicated), run);
+    assert_eq!(kinds_but_unserved(&verdict), []);
+}
+
 #[test]
 fn an_end_by_one_that_served_the_object_before_changes_nothing_for_a_section_that_another_granted()
 {
