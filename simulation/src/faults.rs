@@ -149,13 +149,19 @@ impl World {
         }
     }
 
-    /// Nothing passes between a memory process and all others, in a direction or both.
+    /// Nothing passes between a memory process and all others, or some of them, in a direction or both.
     fn isolate(&mut self, a: Pid, time: u64) {
+        let all = self.rng.random_bool(0.5);
+        if !all {
+            // It may lose all that keep its objects, and not be lost itself.
+            self.common.history().shaken();
+        }
         self.seems_lost(a);
         let directions = self.rng.random_range(0..3);
-        let others = (0..self.memories.len()).map(Pid::Mp).filter(|p| *p != a);
-        for b in others.collect::<Vec<_>>() {
-            self.block(a, b, directions, (self.now + time, time * 2));
+        for b in (0..self.memories.len()).map(Pid::Mp) {
+            if b != a && (all || self.rng.random_bool(0.6)) {
+                self.block(a, b, directions, (self.now + time, time * 2));
+            }
         }
     }
 

@@ -308,6 +308,17 @@ impl History {
         }
     }
 
+    /// A release, barrier or publication succeeded: what was sent before it was done.
+    fn synchronised(&mut self, a: usize) {
+        let process = &mut self.processes[a];
+        for (id, rank) in &process.own {
+            if *rank > process.told.get(id).copied().unwrap_or(0) {
+                let confirmed = process.confirmed.entry(*id).or_default();
+                *confirmed = (*confirmed).max(*rank);
+            }
+        }
+    }
+
     /// A release, barrier or publication failed: what was written before it may not be published.
     pub(crate) fn not_published(&mut self, a: usize) {
         let process = &mut self.processes[a];
@@ -403,8 +414,8 @@ impl History {
         let own = match object.usage {
             // What it released itself may not have been done, if that failed.
             Use::Queue => 0,
-            // Nor may what it sent and was told of that it failed.
-            _ if of(&process.own) <= of(&process.told) => of(&process.confirmed),
+            // Nor may what it only sent: it hears of that when it synchronises next.
+            _ if self.disturbed => of(&process.confirmed),
             _ => of(&process.own),
         };
         let (known, seen) = (of(&process.knows), of(&process.seen));
@@ -488,6 +499,7 @@ impl History {
 
     pub(crate) fn released(&mut self, a: usize, id: ObjectId, section: usize) {
         self.operations += 1;
+        self.synchronised(a);
         let Some(object) = self.objects.get_mut(&id) else {
             return;
         };
@@ -539,6 +551,7 @@ impl History {
         /// An arrival that failed may count until what takes it back has arrived.
         const TAKEN_BACK: u64 = 15_000_000_000;
         self.operations += 1;
+        self.synchronised(a);
         let Some(calls) = self.arrivals.get_mut(name) else {
             return;
         };
