@@ -143,6 +143,37 @@ fn what_an_owner_lost_is_not_made_again_by_a_home_that_lost_it_too() {
     }
 }
 
+/// Parts of one variable: one owner still knows it, the other was started again, and so was everybody who used it.
+#[test]
+fn a_part_whose_owner_was_started_again_is_lost_although_nobody_knows_that_it_was_used() {
+    for lost in [true, false] {
+        let mut c = Cluster::new(&["/a"], 4, 1);
+        let spec = |name: &str| vector(name, 2, 2, &["mp2", "mp3"], Invalidate);
+        let found = (0..100).map(|i| format!("x{i}")).find_map(|name| {
+            let v = c.declare(0, spec(&name));
+            (v.id().0 >> COUNTER_BITS == 1).then_some((name, v.id()))
+        });
+        let (name, id) = found.unwrap();
+        c.call(0, write(ObjectId::new(id, 0), 5));
+        c.call(0, write(ObjectId::new(id, 1), 6));
+        restart(&mut c, 0);
+        if lost {
+            restart(&mut c, 3);
+        }
+        restart(&mut c, 1);
+        for ap in [0, 3, 1] {
+            let again = number_of(c.call(ap, Request::Declare(spec(&name))));
+            assert_eq!(again.var, id);
+            assert_eq!(content(c.call(ap, read(ObjectId::new(id, 0)))), 5);
+            let second = c.call(ap, read(ObjectId::new(id, 1)));
+            match lost {
+                true => assert_eq!(code(second), ErrorCode::ProcessLost),
+                false => assert_eq!(content(second), 6),
+            }
+        }
+    }
+}
+
 #[test]
 fn a_name_is_given_out_when_all_have_said_what_they_know_or_had_time_to() {
     let mut c = Cluster::new(&["/a"], 3, 1);

@@ -60,6 +60,27 @@ fn to_tell(cx: &Context, variable: &Variable) -> Vec<MpId> {
     list
 }
 
+/// Of a variable that was there before this process was started again, and of an owner that does not know it: if that was started again too,
+/// it may have lost what it held, so it is told by nobody as if it were new. None if it never knew it.
+fn may_have_lost(cx: &Context, owner: MpId) -> Option<Result<(MpId, Incarnation), Refusal>> {
+    let start = match owner == cx.me() {
+        true => Some(cx.own_incarnation()),
+        false => cx.incarnation_of(owner),
+    };
+    match start {
+        Some(start) if start.start() <= 1 => None,
+        // An earlier start than every other.
+        Some(_) => Some(Ok((owner, Incarnation::new(0, 0)))),
+        None => {
+            let why = format!(
+                "{} has not been heard yet; try again",
+                cx.cluster.mp_name(owner)
+            );
+            Some(Err(Refusal::new(ErrorCode::Unreachable, why)))
+        }
+    }
+}
+
 /// A name this process is the home of.
 #[derive(Debug)]
 struct Entry {
@@ -235,6 +256,7 @@ impl Home {
         let variable = Arc::clone(&entry.variable);
         let mut owners = to_tell(cx, &variable);
         let told = entry.told_before.clone();
+        let known_before = !told.is_empty();
         owners.retain(|owner| !told.iter().any(|(mp, _)| mp == owner));
         if owners.is_empty() {
             entry.state = State::Ready(told);
@@ -249,6 +271,11 @@ impl Home {
         for owner in owners {
             if let Err(refusal) = cx.check_reachable(owner) {
                 self.created(cx, name, (owner, false), Err(refusal));
+                continue;
+            }
+            if known_before && let Some(lost) = may_have_lost(cx, owner) {
+                let answered = lost.is_ok();
+                self.created(cx, name, (owner, answered), lost);
                 continue;
             }
             let call = CallId {
