@@ -9,8 +9,8 @@ use super::seat::{Config, Seat};
 /// How far a decision is.
 #[derive(Debug)]
 enum Phase {
-    /// Voters are asked for promises: who gave one, and the latest that any of them accepted.
-    Asks(BTreeSet<MpId>, Config),
+    /// Voters are asked for promises: who gave one, and what each had accepted.
+    Asks(BTreeMap<MpId, Config>),
     /// They are told the decision: who accepted it.
     Tells(BTreeSet<MpId>, Config),
 }
@@ -25,13 +25,43 @@ pub(crate) struct Election {
     phase: Phase,
 }
 
+/// What was decided before, as far as those say that promised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Before {
+    /// The latest decision that a majority may have accepted.
+    pub(crate) latest: Config,
+    /// All voters have promised: there is no more to hear.
+    pub(crate) all: bool,
+}
+
+impl Before {
+    /// Of decisions that each voter accepted last. One that so few accepted that it is none is passed over: who promised accepts
+    /// it no more, and a voter may have accepted it before a later one.
+    fn of(accepted: &BTreeMap<MpId, Config>, seat: Seat, voters: usize) -> Option<Self> {
+        let majority = voters / 2 + 1;
+        if accepted.len() < majority {
+            return None;
+        }
+        let unheard = voters - accepted.len();
+        let may_be = |config: &&Config| {
+            let accepted = accepted.values().filter(|c| c.term >= config.term);
+            accepted.count() + unheard >= majority
+        };
+        let latest = accepted.values().filter(may_be).max_by_key(|c| c.term);
+        Some(Self {
+            latest: latest.map_or_else(|| Config::initial(seat), Config::clone),
+            all: unheard == 0,
+        })
+    }
+}
+
 /// What follows from a vote.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Nothing.
     Waits,
-    /// A majority promised: this is the latest that was accepted before.
-    Decide(Config),
+    /// A majority promised.
+    Decide(Before),
     /// A majority accepted the decision.
     Decided(Config),
 }
@@ -59,7 +89,7 @@ impl Elections {
             term,
             began: now,
             others,
-            phase: Phase::Asks(BTreeSet::new(), Config::initial(seat)),
+            phase: Phase::Asks(BTreeMap::new()),
         };
         self.under_way.insert(seat, election);
     }
@@ -106,21 +136,23 @@ impl Elections {
         (seat, began): (Seat, Nanos),
         from: MpId,
         accepted: Config,
-        majority: usize,
+        voters: usize,
     ) -> Step {
         let Some(election) = self.under_way.get_mut(&seat).filter(|e| e.began == began) else {
             return Step::Waits;
         };
-        let Phase::Asks(by, latest) = &mut election.phase else {
+        let Phase::Asks(by) = &mut election.phase else {
             return Step::Waits;
         };
-        by.insert(from);
-        if accepted.term > latest.term {
-            *latest = accepted;
-        }
-        match by.len() >= majority {
-            true => Step::Decide(latest.clone()),
-            false => Step::Waits,
+        by.insert(from, accepted);
+        Before::of(by, seat, voters).map_or(Step::Waits, Step::Decide)
+    }
+
+    /// What was decided before, if a majority has promised and no more are heard.
+    pub(crate) fn before(&self, seat: Seat, voters: usize) -> Option<Before> {
+        match &self.under_way.get(&seat)?.phase {
+            Phase::Asks(by) => Before::of(by, seat, voters),
+            Phase::Tells(..) => None,
         }
     }
 
@@ -149,5 +181,50 @@ impl Elections {
             true => Step::Decided(config.clone()),
             false => Step::Waits,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEAT: Seat = Seat {
+        mp: MpId(0),
+        replicas: 1,
+    };
+
+    fn accepted(terms: &[u64]) -> BTreeMap<MpId, Config> {
+        let config = |term: u64| Config {
+            term,
+            ..Config::initial(SEAT)
+        };
+        let all = (0..).zip(terms);
+        all.map(|(mp, term)| (MpId(mp), config(*term))).collect()
+    }
+
+    fn before(terms: &[u64], voters: usize) -> Option<(u64, bool)> {
+        let before = Before::of(&accepted(terms), SEAT, voters)?;
+        Some((before.latest.term, before.all))
+    }
+
+    #[test]
+    fn a_decision_counts_unless_so_few_accepted_it_that_it_is_none() {
+        assert_eq!(before(&[7, 7], 5), None);
+        // Those who have not been heard may have accepted it too.
+        assert_eq!(before(&[9, 7, 7], 5), Some((9, false)));
+        assert_eq!(before(&[9, 7, 7, 7], 5), Some((7, false)));
+        assert_eq!(before(&[9, 9, 7, 7, 7], 5), Some((7, true)));
+        assert_eq!(before(&[9, 9, 9, 7, 7], 5), Some((9, true)));
+        assert_eq!(before(&[9, 0], 3), Some((9, false)));
+        assert_eq!(before(&[9, 0, 0], 3), Some((0, true)));
+        assert_eq!(before(&[7], 1), Some((7, true)));
+    }
+
+    /// Who accepted the latest may have accepted the one before it earlier.
+    #[test]
+    fn what_a_voter_accepted_before_its_last_may_have_been_a_decision() {
+        assert_eq!(before(&[9, 7, 7, 0, 0], 5), Some((7, true)));
+        assert_eq!(before(&[9, 7, 0, 0, 0], 5), Some((0, true)));
+        assert_eq!(before(&[9, 8, 7, 0, 0], 5), Some((7, true)));
     }
 }

@@ -17,6 +17,9 @@ use crate::core::messages::{Answer, Ballot, CallId, Notice, PeerRequest, Replica
 /// How long a decision may take; less than the lease that voters give with it.
 const DECISION_TIME: Nanos = Nanos::from_millis(1_000);
 
+/// How long a candidate that may not go on by what it has heard waits for more voters.
+const HEARING_TIME: Nanos = Nanos::from_millis(400);
+
 /// What was asked of another process.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Asked {
@@ -76,7 +79,11 @@ impl Replicas {
     }
 
     pub(super) fn majority(cx: &Context) -> usize {
-        voters(cx.cluster, cx.me()).len() / 2 + 1
+        Self::voters(cx) / 2 + 1
+    }
+
+    fn voters(cx: &Context) -> usize {
+        voters(cx.cluster, cx.me()).len()
     }
 
     fn position(cx: &Context, mp: MpId) -> usize {
@@ -141,10 +148,15 @@ impl Replicas {
     fn watch(&mut self, cx: &mut Context, seat: Seat) {
         let config = cx.variables.seats().config(seat);
         if let Some(election) = self.elections.get(seat) {
-            if election.began + DECISION_TIME <= cx.now {
+            let began = election.began;
+            if began + DECISION_TIME <= cx.now {
                 let rank = Self::position(cx, cx.me()) as u64;
                 self.elections
                     .end(seat, cx.now + RETRY + Nanos(RETRY.0 * rank));
+            } else if began + HEARING_TIME <= cx.now
+                && let Some(before) = self.elections.before(seat, Self::voters(cx))
+            {
+                self.decide(cx, seat, &before.latest, true);
             }
             return;
         }
@@ -205,7 +217,8 @@ impl Replicas {
 
     /// A majority promised; the latest decision that any of them accepted was `latest`. Whoever is a member by that has all
     /// that was ever acknowledged, and may serve. If no start of any of its members lives, nobody may: that is decided too.
-    fn decide(&mut self, cx: &mut Context, seat: Seat, latest: &Config) {
+    /// `all` says that no more voters will be heard, who could say that too few accepted it for it to be a decision.
+    fn decide(&mut self, cx: &mut Context, seat: Seat, latest: &Config, all: bool) {
         let Some(election) = self.elections.get(seat) else {
             return;
         };
@@ -219,6 +232,9 @@ impl Replicas {
             true => current,
             false => cx.is_member(latest),
         };
+        if !may && !all {
+            return;
+        }
         if latest.is_lost() {
             cx.effect(Effect::Seated(latest.clone()));
         }
@@ -389,13 +405,13 @@ impl Replicas {
             (Asked::Prepare(seat, began), Response::Answer(Answer::Vote(vote))) => {
                 self.elections.see(seat, vote.promised);
                 if vote.granted {
-                    let majority = Self::majority(cx);
+                    let voters = Self::voters(cx);
                     let accepted = vote.accepted;
                     let step = self
                         .elections
-                        .promised((seat, began), from, accepted, majority);
-                    if let Step::Decide(latest) = step {
-                        self.decide(cx, seat, &latest);
+                        .promised((seat, began), from, accepted, voters);
+                    if let Step::Decide(before) = step {
+                        self.decide(cx, seat, &before.latest, before.all);
                     }
                 }
             }
