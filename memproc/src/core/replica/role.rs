@@ -228,10 +228,9 @@ impl Replicas {
         let before = cx.variables.seats().config(seat);
         // What it holds it may change; else it begins with the members that are left.
         let current = latest.term <= before.term || latest.members.first() == Some(&me);
-        let may = match holds {
-            true => current,
-            false => cx.is_member(latest),
-        };
+        // A later decision that names it as a member but not as the holder came about without it, and nothing by it: whatever the other
+        // would have confirmed or served, this process would have been asked for, and would not hold the seat any more.
+        let may = cx.is_member(latest) || holds && current;
         if !may && !all {
             return;
         }
