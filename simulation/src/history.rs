@@ -171,6 +171,11 @@ impl History {
     pub(crate) fn refused(&mut self, a: usize, what: &str) {
         self.refusals += 1;
         self.notes.push(format!("ap{a}: {what}"));
+        let gone = |o: &&Object| what.contains(&format!("{} is lost: all", o.name));
+        let gone = self.objects.values().find(gone);
+        if let Some((name, false)) = gone.map(|o| (o.name.clone(), o.weak)) {
+            self.must(false, || format!("ap{a}: {what}, and {name} has replicas"));
+        }
         let disturbed = self.disturbed;
         self.must(disturbed, || {
             format!("ap{a}: {what}, and nothing went wrong")

@@ -201,7 +201,7 @@ impl Variables {
     /// made, or caught up with somebody who was: then this process was told of it. Of what it has only heard as everybody can,
     /// an earlier start may have been told, of this process and of all others that kept it.
     fn is_lost_with_all(&self, known: &Known) -> bool {
-        !known.told && self.seats.was_started_again()
+        !known.told && self.seats.has_begun_anew()
     }
 
     /// Name of an object, for a message: `grid[3]`.

@@ -47,11 +47,6 @@ impl Seats {
         }
     }
 
-    /// Whether this is not the first start of this process.
-    pub(crate) fn was_started_again(&self) -> bool {
-        self.again
-    }
-
     /// There is a variable with objects of this seat.
     pub(crate) fn use_seat(&mut self, seat: Seat) {
         self.known.entry(seat).or_insert_with(|| Known {
