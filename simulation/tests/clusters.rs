@@ -48,7 +48,7 @@ fn whatever_goes_wrong_the_contract_is_kept_and_no_record_is_missing_unsaid() {
 #[test]
 fn seeds_that_failed_once_pass() {
     let faulty = [2156, 2492, 3538, 6001, 9009, 100_044, 107_754].map(|seed| (seed, Kind::Faulty));
-    let replicated = [705, 735, 775, 1174, 1386, 102_511].map(|seed| (seed, Kind::Replicated));
+    let replicated = [705, 735, 775, 1174, 1386, 2071, 2258, 102_511].map(|seed| (seed, Kind::Replicated));
     let healthy = [(100_553, Kind::Healthy)];
     for (seed, kind) in faulty.into_iter().chain(replicated).chain(healthy) {
         if let Err(failure) = run(seed, kind, TOLD) {
@@ -60,6 +60,13 @@ fn seeds_that_failed_once_pass() {
 #[test]
 fn what_was_released_of_variables_with_replicas_outlives_the_first_memory_process_that_is_lost() {
     let all = seeds(40, Kind::Replicated);
+    assert!(all.iter().any(|o| o.refusals > 0));
+}
+
+/// Also names, and what a second of five held that is lost while another takes the place of the first.
+#[test]
+fn as_many_memory_processes_as_there_are_replicas_may_be_lost_again_and_again() {
+    let all = seeds(40, Kind::Losses);
     assert!(all.iter().any(|o| o.refusals > 0));
 }
 

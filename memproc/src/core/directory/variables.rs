@@ -94,12 +94,12 @@ impl Variables {
     }
 
     /// The variables whose objects of a seat this process, which holds it, can serve, in order.
-    pub(crate) fn of_seat(&self, seat: Seat) -> Vec<Arc<Variable>> {
+    pub(crate) fn of_seat(&self, cluster: &Cluster, seat: Seat) -> Vec<Arc<Variable>> {
         let all = self.by_name.values().filter_map(|id| self.known.get(id));
         let of = |v: &&Arc<Variable>| {
             v.spec().replicas() == seat.replicas && v.owners().contains(&seat.mp)
         };
-        all.filter(|known| !self.is_lost_with_all(known))
+        all.filter(|known| !self.is_lost_with_all(cluster, known, seat))
             .map(|known| &known.variable)
             .filter(of)
             .cloned()
@@ -173,7 +173,7 @@ impl Variables {
                 }
                 match place.seat {
                     None if known.lost_here => Err(started_again(cluster, cluster.me)),
-                    Some(seat) if self.is_lost_with_all(known) => {
+                    Some(seat) if self.is_lost_with_all(cluster, known, seat) => {
                         Err(lost_with_all(cluster, &place, seat))
                     }
                     _ => Ok(place),
@@ -191,17 +191,18 @@ impl Variables {
     }
 
     /// Its seat, if an object that this process would serve was lost with all that kept it.
-    pub(crate) fn lost_seat(&self, object: ObjectId) -> Option<Seat> {
+    pub(crate) fn lost_seat(&self, cluster: &Cluster, object: ObjectId) -> Option<Seat> {
         let known = self.known.get(&object.var)?;
         let seat = seat_of(&known.variable, object.index)?;
-        (self.seats.is_lost(seat) || self.is_lost_with_all(known)).then_some(seat)
+        let lost = self.seats.is_lost(seat) || self.is_lost_with_all(cluster, known, seat);
+        lost.then_some(seat)
     }
 
     /// Whether the objects of a variable with replicas were lost with all that kept them. Who serves them was there when it was
     /// made, or caught up with somebody who was: then this process was told of it. Of what it has only heard as everybody can,
     /// an earlier start may have been told, of this process and of all others that kept it.
-    fn is_lost_with_all(&self, known: &Known) -> bool {
-        !known.told && self.seats.has_begun_anew()
+    fn is_lost_with_all(&self, cluster: &Cluster, known: &Known, seat: Seat) -> bool {
+        !known.told && self.seats.serves_after_a_start(cluster, seat)
     }
 
     /// Name of an object, for a message: `grid[3]`.

@@ -39,7 +39,7 @@ impl Owner {
         let place = match self.objects.place(cx, access.object) {
             Ok(place) => place,
             Err(refusal) => {
-                return match cx.variables.lost_seat(access.object) {
+                return match cx.variables.lost_seat(cx.cluster, access.object) {
                     Some(seat) => cx.respond(caller, Response::lost(seat), Nanos::ZERO),
                     None => refuse(cx, caller, refusal),
                 };

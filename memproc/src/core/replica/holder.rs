@@ -164,7 +164,7 @@ impl Replicas {
             return self.note_lease(cx, seat);
         };
         self.leader.join(seat, next, now);
-        for variable in cx.variables.of_seat(seat) {
+        for variable in cx.variables.of_seat(cx.cluster, seat) {
             self.join(cx, seat, |_, _| PeerRequest::Create(variable));
         }
         for (object, state) in self.store.all(seat) {

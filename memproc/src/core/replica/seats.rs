@@ -28,13 +28,12 @@ struct Known {
 }
 
 /// All seats of variables that are known here.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Seats {
     known: BTreeMap<Seat, Known>,
     /// This start of this process was there before anything was decided: it is what the placement makes it.
     initial: bool,
-    /// This is not the first start of this process.
-    again: bool,
+    own: Incarnation,
 }
 
 impl Seats {
@@ -43,8 +42,15 @@ impl Seats {
         Self {
             known: BTreeMap::new(),
             initial: own.start() <= 1,
-            again: own.start() > 1,
+            own,
         }
+    }
+
+    /// Whether this process, which is not its first start, serves a seat, unless nobody can say now.
+    pub(crate) fn serves_after_a_start(&self, cluster: &Cluster, seat: Seat) -> bool {
+        let config = self.config(seat);
+        let serves = config.holder() == cluster.me && self.is_member(cluster, &config, self.own);
+        serves && self.own.start() > 1
     }
 
     /// There is a variable with objects of this seat.
@@ -63,7 +69,7 @@ impl Seats {
 
     /// Whether the whole group was started again, this process included, before anything was decided.
     pub(crate) fn has_begun_anew(&self) -> bool {
-        self.initial && self.again
+        self.initial && self.own.start() > 1
     }
 
     /// Whether it was decided that nobody keeps a seat any more.
