@@ -24,6 +24,8 @@
 //!  application process left or back   failures             notices to those who may wait for it
 //!  message for somebody else          router               forwarded
 //!  message of a new start             engine               the process was lost, to every role
+//!  tick, process lost                 directory (home)     names asked of others, after a start
+//!  name whose home is lost            requester            look-up at all others
 //!  tick                               requester            operations whose timeout is over complete ·
 //!                                                          leases of copies renewed
 //!  tick                               owner (acks)         releases that waited out a lease complete

@@ -1,27 +1,20 @@
-//! A new holder and the members that keep the seat with it: before it serves anything, all of them have the same states.
-//!
-//! Each member by the latest decision has every state that was confirmed. Of what the holder before had under way, one may
-//! have more than another. So the new holder says what it has; the others say what they have that is newer, which it
-//! takes over (it may have taken effect: nobody knows), and what they lack, which it sends them.
+//! What a new holder knows of the members that keep the seat with it, until all of them have the same states.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::{MpId, Nanos, ObjectId};
+use dosmos_proto::{MpId, ObjectId};
 
-use super::role::{Asked, Replicas};
-use super::seat::{Config, Seat, State};
+use super::seat::{Seat, State};
 use super::store::Store;
-use crate::core::context::Context;
-use crate::core::effects::{Caller, Effect};
-use crate::core::messages::{Compare, Compared, PeerRequest, Replica, Response};
+use crate::core::messages::Compared;
 
 /// An answer has not much more content than this; then it is asked for the rest.
 const MAX_ANSWER_BYTES: usize = 16 << 20;
 
 /// Which state of an object: the version of the content, and the section that released it.
-type Which = (u64, u64);
+pub(super) type Which = (u64, u64);
 
-fn which(state: &State) -> Which {
+pub(super) fn which(state: &State) -> Which {
     (state.version, state.epoch)
 }
 
@@ -29,11 +22,11 @@ fn which(state: &State) -> Which {
 #[derive(Debug, Default)]
 pub(crate) struct Merge {
     /// Who has not said what it has.
-    asked: BTreeSet<MpId>,
+    pub(super) asked: BTreeSet<MpId>,
     /// What the others lack, and what they have that was newer.
-    heard: BTreeMap<MpId, (BTreeSet<ObjectId>, BTreeMap<ObjectId, Which>)>,
+    pub(super) heard: BTreeMap<MpId, (BTreeSet<ObjectId>, BTreeMap<ObjectId, Which>)>,
     /// What was sent and is not acknowledged; none before everybody was heard.
-    left: Option<BTreeSet<(MpId, u64)>>,
+    pub(super) left: Option<BTreeSet<(MpId, u64)>>,
 }
 
 impl Merge {
@@ -62,7 +55,7 @@ impl Merge {
 }
 
 /// What is here that is newer than what another has, and what is older.
-fn compare(store: &Store, seat: Seat, theirs: &[(ObjectId, Which)]) -> Compared {
+pub(super) fn compare(store: &Store, seat: Seat, theirs: &[(ObjectId, Which)]) -> Compared {
     let theirs: BTreeMap<ObjectId, Which> = theirs.iter().copied().collect();
     let mut compared = Compared::default();
     let mut bytes = 0;
@@ -87,130 +80,4 @@ fn compare(store: &Store, seat: Seat, theirs: &[(ObjectId, Which)]) -> Compared 
         }
     }
     compared
-}
-
-impl Replicas {
-    /// This process holds a seat from now on, and these keep it too.
-    pub(super) fn merge(&mut self, cx: &mut Context, config: &Config, others: &[MpId]) {
-        self.leader.merge(config.seat, Merge::new(others));
-        for to in others {
-            self.ask_what_is_newer(cx, config.seat, *to);
-        }
-    }
-
-    fn ask_what_is_newer(&mut self, cx: &mut Context, seat: Seat, to: MpId) {
-        let (term, ..) = cx.variables.seats().holder(seat);
-        let all = self.store.all(seat).into_iter();
-        let states = all.map(|(object, state)| (object, which(&state))).collect();
-        let request = PeerRequest::Compare(Compare { seat, term, states });
-        self.ask(cx, to, Asked::Compare(seat), request);
-    }
-
-    /// The new holder of a seat asks what is newer here.
-    pub(crate) fn answer_what_is_newer(
-        &mut self,
-        cx: &mut Context,
-        caller: Caller,
-        request: &Compare,
-    ) {
-        self.need(cx);
-        if !self.may_keep(cx, caller.mp, (request.seat, request.term), false) {
-            return super::role::refuse(cx, caller, request.seat);
-        }
-        let compared = compare(&self.store, request.seat, &request.states);
-        cx.respond(caller, Response::Compared(compared), Nanos::ZERO);
-    }
-
-    /// A member said what it has.
-    pub(super) fn compared(&mut self, cx: &mut Context, (seat, from): (Seat, MpId), its: Compared) {
-        let Some(merge) = self.leader.merging(seat) else {
-            return;
-        };
-        if !merge.asked.contains(&from) {
-            return;
-        }
-        let (lacks, newer) = merge.heard.entry(from).or_default();
-        *lacks = its.older.into_iter().collect();
-        newer.extend(
-            its.newer
-                .iter()
-                .map(|(object, state)| (*object, which(state))),
-        );
-        if !its.more {
-            merge.asked.remove(&from);
-        }
-        for (object, state) in its.newer {
-            let here = self.store.get(seat, object).map(which);
-            if here.is_none_or(|here| here < which(&state)) {
-                self.store.put(seat, object, state);
-            }
-        }
-        match its.more {
-            true => self.ask_what_is_newer(cx, seat, from),
-            false => self.merge_goes_on(cx, seat),
-        }
-    }
-
-    /// When everybody was heard, everybody gets what it lacks; when everybody has that, the seat is served.
-    pub(super) fn merge_goes_on(&mut self, cx: &mut Context, seat: Seat) {
-        let Some(merge) = self.leader.merging(seat) else {
-            return;
-        };
-        if !merge.asked.is_empty() {
-            return;
-        }
-        if merge.left.is_none() {
-            let heard = merge.heard.clone();
-            let left = self.send_what_is_lacking(cx, seat, heard);
-            if let Some(merge) = self.leader.merging(seat) {
-                merge.left = Some(left);
-            }
-        }
-        let merged = self.leader.merging(seat);
-        if merged.is_some_and(|m| m.left.as_ref().is_some_and(BTreeSet::is_empty)) {
-            self.leader.merged(seat);
-            let states = self.store.all(seat);
-            cx.effect(Effect::Promoted { seat, states });
-            let config = cx.variables.seats().config(seat);
-            if config.members.len() > 1 {
-                self.leader.settle(seat);
-            }
-            self.note_lease(cx, seat);
-        }
-    }
-
-    fn send_what_is_lacking(
-        &mut self,
-        cx: &mut Context,
-        seat: Seat,
-        heard: BTreeMap<MpId, (BTreeSet<ObjectId>, BTreeMap<ObjectId, Which>)>,
-    ) -> BTreeSet<(MpId, u64)> {
-        let taken_over: BTreeSet<ObjectId> = heard
-            .values()
-            .flat_map(|(_, newer)| newer.keys().copied())
-            .collect();
-        let (term, ..) = cx.variables.seats().holder(seat);
-        let mut left = BTreeSet::new();
-        for (to, (mut lacks, newer)) in heard {
-            lacks.extend(&taken_over);
-            for object in lacks {
-                let Some(state) = self.store.get(seat, object).cloned() else {
-                    continue;
-                };
-                if newer.get(&object) == Some(&which(&state)) {
-                    continue;
-                }
-                let replica = Replica {
-                    seat,
-                    term,
-                    joining: 0,
-                    object,
-                    state,
-                };
-                let request = PeerRequest::Replicate(replica);
-                left.insert((to, self.ask(cx, to, Asked::Merge(seat), request)));
-            }
-        }
-        left
-    }
 }

@@ -14,7 +14,8 @@
 //! | `seat`, `seats` | what a seat is; what every role may know of all of them |
 //! | `voter` | state of one vote of the majority: promises, what it accepted, whom it follows |
 //! | `election` | state of decisions that this process is asking for |
-//! | `merge` | a new holder and the members that go on with it have the same states before it serves |
+//! | `succession` | what a new holder does before it serves: all who keep the seat have the same states |
+//! | `merge` | state of that |
 //! | `leader` | state of seats that this process holds: who was heard, what is on its way to whom |
 //! | `store` | released states kept here |
 
@@ -27,6 +28,7 @@ mod role;
 pub mod seat;
 pub(crate) mod seats;
 pub(crate) mod store;
+mod succession;
 pub(crate) mod voter;
 
 pub(crate) use role::Replicas;

@@ -1,13 +1,12 @@
 //! Operations of our application processes that are not complete. A number is used once in the life of the process,
 //! so a late response finds nobody.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dosmos_proto::{ApId, MpId, Nanos, ObjectId, VarId, VariableSpec};
+use dosmos_proto::{ApId, MpId, Nanos, ObjectId, Refusal, VarId, VariableSpec};
 use dosmos_trace::Op;
 use rustc_hash::FxHashMap;
 
-use super::search::Search;
 use crate::core::messages::{Access, AccessKind, CallId, Keep, Role, WriteData};
 use crate::core::replica::seat::Seat;
 
@@ -154,6 +153,14 @@ impl Again {
         use AccessKind::{Acquire, Read};
         matches!(self.access.kind, Read { .. } | Acquire { .. })
     }
+}
+
+/// Who was asked for a name, in the place of its home.
+#[derive(Debug)]
+pub(super) struct Search {
+    pub(super) left: BTreeSet<MpId>,
+    /// Why its home cannot be asked.
+    pub(super) why: Refusal,
 }
 
 /// What a record says of an operation.

@@ -5,19 +5,11 @@ use std::collections::BTreeSet;
 use dosmos_proto::{ErrorCode, MpId, Refusal, VariableSpec};
 
 use super::leave::describe;
-use super::pending::{Kind, call};
+use super::pending::{Kind, Search, call};
 use super::role::Requester;
 use crate::core::context::Context;
 use crate::core::directory::variables::conflict;
 use crate::core::messages::{Announced, Cost, PeerRequest, Reply, Response};
-
-/// Who was asked for a name, in the place of its home.
-#[derive(Debug)]
-pub(super) struct Search {
-    left: BTreeSet<MpId>,
-    /// Why its home cannot be asked.
-    why: Refusal,
-}
 
 /// What the home of a name is asked for by an operation, if it is one of these.
 fn asked_of_home(cx: &Context, kind: &Kind) -> Option<PeerRequest> {
