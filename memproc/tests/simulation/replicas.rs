@@ -236,7 +236,12 @@ impl Run {
                 },
             ) => {
                 let found = number(&value.expect("it was asked for"));
-                self.advance(found, version);
+                // A grant that was on its way behind a link that broke: the owner ended that section. It came before what was released
+                // since, and its own release is refused.
+                match epoch < self.latest.2 {
+                    true => assert!(found == 0 || self.history.contains(&found)),
+                    false => self.advance(found, version),
+                }
                 next = Waits::Section { epoch, found };
             }
             (Waits::Release(value), Reply::Released { version }) => {
@@ -424,8 +429,8 @@ impl Drop for Run {
 /// What was wrong is told in docs/reliability.md#simulation.
 #[test]
 fn seeds_that_failed_once_pass() {
-    for seed in [4178, 4371] {
-        assert!(Run::new(seed, false).run(true) > 0);
+    for (seed, link) in [(4178, false), (4371, false), (2481, true)] {
+        assert!(Run::new(seed, link).run(true) > 0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use dosmos_proto::{ApId, Nanos, Refusal};
 
-use super::pending::{Operation, Pending, call};
+use super::pending::{Operation, Pending, repeated_call};
 use crate::core::context::Context;
 use crate::core::directory::place::Place;
 use crate::core::lease::RETRY;
@@ -36,6 +36,8 @@ pub(super) fn ask(cx: &mut Context, pending: &mut Pending, number: u64, ap: ApId
         return;
     }
     again.waits = None;
+    again.repeated = again.repeated.wrapping_add(1);
+    let call = repeated_call(number, again.repeated);
     let request = PeerRequest::Access {
         access: again.access.clone(),
         ap,
@@ -44,5 +46,5 @@ pub(super) fn ask(cx: &mut Context, pending: &mut Pending, number: u64, ap: ApId
     };
     let incarnation = (to != cx.me()).then(|| cx.variables.start_of_owner(&place));
     pending.redirect(number, to);
-    cx.request_of(to, incarnation.flatten(), call(number), request);
+    cx.request_of(to, incarnation.flatten(), call, request);
 }

@@ -5,7 +5,7 @@ use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, Refusal};
 use dosmos_trace::Op;
 
 use super::leave::overdue;
-use super::pending::{Kind, Operation, Read};
+use super::pending::{Kind, Operation, Read, of_call};
 use super::records::{hand_over, local_records, report, report_write};
 use super::role::Requester;
 use super::search::fits;
@@ -24,6 +24,11 @@ impl Requester {
         response: Response,
         cost: Cost,
     ) {
+        let (number, repeated) = of_call(number);
+        let again = self.pending.again.get(&number);
+        if again.is_some_and(|again| again.repeated != repeated) {
+            return;
+        }
         if self.caches.copies.renewed(from, number) {
             return;
         }

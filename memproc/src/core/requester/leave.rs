@@ -3,7 +3,7 @@
 
 use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, ObjectId, Refusal, VarId};
 
-use super::pending::{Acquire, Kind, Operation, Read, WaitsFor, call};
+use super::pending::{Acquire, Kind, Operation, Read, WaitsFor};
 use super::records::{operation_record, sections_lost};
 use super::role::Requester;
 use crate::core::context::Context;
@@ -82,7 +82,7 @@ impl Requester {
         };
         cx.effect(Effect::TakeBack {
             to: operation.to,
-            call: call(number),
+            call: self.pending.call(number),
             otherwise,
         });
     }
@@ -109,6 +109,7 @@ impl Requester {
         self.flushes.forget(ap);
         let mut owners = session.into_owners();
         for number in self.pending.select(|o| o.ticket.ap == ap) {
+            let call = self.pending.call(number);
             let Some(operation) = self.pending.close(number) else {
                 continue;
             };
@@ -116,7 +117,7 @@ impl Requester {
             self.unsettled.note(cx, &operation);
             cx.effect(Effect::TakeBack {
                 to,
-                call: call(number),
+                call,
                 otherwise: None,
             });
             match operation.kind {

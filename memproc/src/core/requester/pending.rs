@@ -145,6 +145,8 @@ pub(super) struct Again {
     pub(super) want_copy: bool,
     /// It was not done, and is asked for at this time, or when somebody else serves the object.
     pub(super) waits: Option<Nanos>,
+    /// How often it was asked for again. What an earlier request made is void, so a response to that is none.
+    pub(super) repeated: u16,
 }
 
 impl Again {
@@ -265,10 +267,24 @@ impl Kind {
 
 /// The number of an operation, flush or renewal, as others know it.
 pub(super) fn call(number: u64) -> CallId {
+    repeated_call(number, 0)
+}
+
+/// Bits of such a number; above them is which repetition of the request it is.
+const NUMBER_BITS: u32 = 45;
+
+/// The same of an operation that was asked for again.
+pub(super) fn repeated_call(number: u64, repeated: u16) -> CallId {
     CallId {
         role: Role::Requester,
-        number,
+        number: u64::from(repeated) << NUMBER_BITS | number,
     }
+}
+
+/// The number of an operation, and which repetition of its request a response is for.
+pub(super) fn of_call(number: u64) -> (u64, u16) {
+    let low = number & ((1 << NUMBER_BITS) - 1);
+    (low, (number >> NUMBER_BITS) as u16)
 }
 
 /// Everything under way.
@@ -322,6 +338,12 @@ impl Pending {
 
     pub(super) fn kind_mut(&mut self, number: u64) -> Option<&mut Kind> {
         self.operations.get_mut(&number).map(|o| &mut o.kind)
+    }
+
+    /// The number of an operation as the process knows it that was asked last.
+    pub(super) fn call(&self, number: u64) -> CallId {
+        let repeated = self.again.get(&number).map_or(0, |again| again.repeated);
+        repeated_call(number, repeated)
     }
 
     /// Another process serves it.

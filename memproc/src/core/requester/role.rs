@@ -362,6 +362,7 @@ pub(super) fn send_access(
             access,
             want_copy,
             waits: None,
+            repeated: 0,
         };
         pending.again.insert(number, again);
         return ask(cx, pending, number, ap);
