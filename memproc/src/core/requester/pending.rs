@@ -232,6 +232,15 @@ impl Kind {
         matches!(self, Acquire(_) | Release(_) | Barrier(_) | Publish)
     }
 
+    /// The name that it asks for.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::Declare(spec) => Some(spec.name()),
+            Self::Open(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// What a record says of it; nothing of declarations.
     pub(super) fn traced(&self) -> Option<Traced> {
         let of = |op, object| Traced {

@@ -5,23 +5,11 @@ use std::collections::BTreeSet;
 use dosmos_proto::{ErrorCode, MpId, Refusal, VariableSpec};
 
 use super::leave::describe;
-use super::pending::{Kind, Search, call};
+use super::pending::{Kind, Operation, Search, call};
 use super::role::Requester;
 use crate::core::context::Context;
 use crate::core::directory::variables::conflict;
 use crate::core::messages::{Announced, Cost, PeerRequest, Reply, Response};
-
-/// What the home of a name is asked for by an operation, if it is one of these.
-fn asked_of_home(cx: &Context, kind: &Kind) -> Option<PeerRequest> {
-    match kind {
-        Kind::Declare(spec) => Some(PeerRequest::Declare {
-            spec: (**spec).clone(),
-            creator: cx.me(),
-        }),
-        Kind::Open(name) => Some(PeerRequest::Open(name.clone())),
-        _ => None,
-    }
-}
 
 /// The variable, unless it was declared otherwise.
 pub(super) fn fits(kind: &Kind, announced: &Announced) -> Result<Reply, Refusal> {
@@ -39,8 +27,8 @@ pub(super) fn fits(kind: &Kind, announced: &Announced) -> Result<Reply, Refusal>
 impl Requester {
     /// Whether an operation asks for a name.
     pub(super) fn is_of_name(&self, number: u64) -> bool {
-        let kind = self.pending.get(number).map(|o| &o.kind);
-        matches!(kind, Some(Kind::Declare(_) | Kind::Open(_)))
+        let operation = self.pending.get(number);
+        operation.is_some_and(|o| o.kind.name().is_some())
     }
 
     /// Asks the home of a name, or, since that is lost, all others that can be reached.
@@ -49,15 +37,17 @@ impl Requester {
             return;
         };
         let (home, me) = (operation.to, cx.me());
-        let Some(request) = asked_of_home(cx, &operation.kind) else {
+        let Some(name) = operation.kind.name().map(str::to_owned) else {
             return;
         };
-        let name = match &operation.kind {
-            Kind::Declare(spec) => spec.name().to_owned(),
-            Kind::Open(name) => name.clone(),
-            _ => return,
-        };
         let Err(why) = cx.check_reachable(home) else {
+            let request = match &operation.kind {
+                Kind::Declare(spec) => PeerRequest::Declare {
+                    spec: (**spec).clone(),
+                    creator: me,
+                },
+                _ => PeerRequest::Open(name),
+            };
             self.pending.searches.remove(&number);
             return cx.request(home, call(number), request);
         };
@@ -126,8 +116,8 @@ impl Requester {
 
     /// The home of names is back: it is asked.
     pub(super) fn search_at_home(&mut self, cx: &mut Context, home: MpId) {
-        let named = |kind: &Kind| matches!(kind, Kind::Declare(_) | Kind::Open(_));
-        for number in self.pending.select(|o| o.to == home && named(&o.kind)) {
+        let names = |o: &Operation| o.to == home && o.kind.name().is_some();
+        for number in self.pending.select(names) {
             self.ask_for_name(cx, number);
         }
     }
