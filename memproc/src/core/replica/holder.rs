@@ -85,8 +85,8 @@ impl Replicas {
         all.into_iter().filter(|mp| *mp != me).collect()
     }
 
-    /// The members by the latest decision that this process was told of by a majority, which are still there, but itself: they have all that
-    /// was ever confirmed.
+    /// The members by the latest decision that are still there, but this process and the holder, which has been silent for long: they have all
+    /// that was ever confirmed.
     pub(super) fn survivors(cx: &Context, latest: &Config) -> Vec<(MpId, Incarnation)> {
         let mut all = Self::starts(cx, latest, &Self::behind(cx, latest));
         all.retain(|(mp, start)| {
@@ -94,7 +94,7 @@ impl Replicas {
                 0 => start.start() <= 1,
                 _ => cx.incarnation_of(*mp) == Some(*start),
             };
-            same && cx.check_reachable(*mp).is_ok()
+            same && *mp != latest.holder() && cx.check_reachable(*mp).is_ok()
         });
         all.truncate(latest.seat.replicas as usize);
         all

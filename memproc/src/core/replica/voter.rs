@@ -21,6 +21,15 @@ struct Vote {
     follows: Option<(MpId, Nanos)>,
 }
 
+impl Vote {
+    /// Whether a holder of this term, the `position`-th of the voters, may go on. What it prepares and decides itself does not end its
+    /// own term; but a promise to it does not make good again what another decided meanwhile.
+    fn is_current(&self, term: u64, position: usize) -> bool {
+        let ends = |later: u64| term < later && candidate_of(later) != position;
+        !ends(self.promised) && !ends(self.accepted.term)
+    }
+}
+
 /// How a process that was started again comes to vote.
 #[derive(Debug, Default)]
 struct Rejoin {
@@ -135,9 +144,7 @@ impl Voter {
     ) -> bool {
         let active = self.is_active();
         let vote = self.vote(seat);
-        // What it prepares itself does not end its own term.
-        let current = term >= vote.promised || candidate_of(vote.promised) == position;
-        let may = active && current;
+        let may = active && vote.is_current(term, position);
         if may {
             vote.promised = vote.promised.max(term);
             vote.follows = Some((from, now + LEASE + MARGIN));
@@ -147,8 +154,7 @@ impl Voter {
 
     /// Whether the holder of this term may still have states kept here.
     pub(crate) fn is_current(&mut self, (seat, term): (Seat, u64), position: usize) -> bool {
-        let promised = self.vote(seat).promised;
-        term >= promised || candidate_of(promised) == position
+        self.vote(seat).is_current(term, position)
     }
 
     /// A majority accepted a decision.
@@ -279,6 +285,24 @@ mod tests {
         assert!(!v.lead(end, (MpId(0), 0), (SEAT, 0)));
         assert!(!v.is_current((SEAT, 0), 0));
         assert!(v.is_current((SEAT, one), 1));
+    }
+
+    /// It was cut off while another was decided on, which is lost when it is back.
+    #[test]
+    fn a_holder_whose_term_is_over_is_not_followed_although_it_was_promised_another() {
+        let mut v = voter(1);
+        assert!(v.lead(START, (MpId(0), 0), (SEAT, 0)));
+        let (other, end) = (term_after(0, 1), START + LEASE + MARGIN);
+        assert!(v.prepare(end, MpId(1), (SEAT, other)).granted);
+        assert!(v.accept(end, MpId(1), decision(other, 1)).granted);
+        let later = end + LEASE + MARGIN;
+        let again = term_after(other, 0);
+        assert!(v.prepare(later, MpId(0), (SEAT, again)).granted);
+        assert!(!v.lead(later, (MpId(0), 0), (SEAT, 0)));
+        assert!(!v.is_current((SEAT, 0), 0));
+        // When it has decided, it is, also by one that does not know its new term.
+        assert!(v.accept(later, MpId(0), decision(again, 0)).granted);
+        assert!(v.lead(later, (MpId(0), 0), (SEAT, again)));
     }
 
     #[test]
