@@ -32,8 +32,9 @@ pub(crate) struct Place {
     pub(crate) group: Option<GroupId>,
     /// Copies are kept in application processes.
     pub(crate) near: bool,
-    /// As many memory processes of its group may be lost at once, and take nothing with them.
-    pub(crate) replicas: u32,
+    /// As many memory processes of its group may be lost at once, and take nothing with them: it has as many replicas, and the others are a
+    /// majority of the group.
+    pub(crate) may_lose: u32,
 }
 
 /// How a section ended.
@@ -185,7 +186,7 @@ impl History {
     /// A process uses an object for the first time.
     pub(crate) fn declared(&mut self, id: ObjectId, name: &str, usage: Use, place: Place) {
         let maybe_lost = self.started_again.contains(&place.owner);
-        let missing = if self.shaken { place.replicas } else { 0 };
+        let missing = if self.shaken { place.may_lose } else { 0 };
         let new = || Object {
             name: name.to_owned(),
             usage,
@@ -213,13 +214,13 @@ impl History {
         let (kept, others): (Vec<_>, Vec<_>) = self
             .objects
             .values_mut()
-            .partition(|o| o.place.replicas > 0);
+            .partition(|o| o.place.may_lose > 0);
         for object in others.into_iter().filter(|o| o.place.owner == owner) {
             object.lost.get_or_insert(now);
             object.weak = true;
         }
         for object in kept.into_iter().filter(|o| o.place.group == group) {
-            let all = object.missing >= object.place.replicas;
+            let all = object.missing >= object.place.may_lose;
             object.maybe_lost |= all;
             object.weak |= all;
             object.missing += 1;
@@ -248,7 +249,7 @@ impl History {
     pub(crate) fn shaken(&mut self) {
         self.shaken = true;
         let all = self.objects.values_mut();
-        all.for_each(|o| o.missing = o.missing.max(o.place.replicas));
+        all.for_each(|o| o.missing = o.missing.max(o.place.may_lose));
     }
 
     /// A process was killed, or was silent for so long that objects are taken from it.
@@ -297,7 +298,13 @@ impl History {
     fn publishes(&self, a: usize) -> Known {
         let process = &self.processes[a];
         let mut all = process.knows.clone();
-        for (id, rank) in &process.own {
+        // What it only sent may have failed, which it hears when it has published.
+        let own = if self.disturbed {
+            &process.confirmed
+        } else {
+            &process.own
+        };
+        for (id, rank) in own {
             if *rank > process.told.get(id).copied().unwrap_or(0) {
                 let known = all.entry(*id).or_default();
                 *known = (*known).max(*rank);
@@ -505,12 +512,20 @@ impl History {
     pub(crate) fn released(&mut self, a: usize, id: ObjectId, section: usize) {
         self.operations += 1;
         self.synchronised(a);
+        let own = self.publishes(a);
         let Some(object) = self.objects.get_mut(&id) else {
             return;
         };
         let section = &mut object.sections[section];
         section.end = End::Released;
         let (epoch, wrote) = (section.epoch, section.wrote);
+        let knew = wrote.and_then(|number| object.published.get_mut(&number));
+        if let Some(knew) = knew {
+            for (id, rank) in own {
+                let known = knew.entry(id).or_default();
+                *known = (*known).max(rank);
+            }
+        }
         if wrote.is_some() && object.usage == Use::Queue {
             let own = self.processes[a].own.entry(id).or_default();
             *own = (*own).max(epoch);

@@ -145,6 +145,14 @@ impl Plan {
 }
 
 impl Plan {
+    /// How many memory and link processes of the group of one may be lost, so that the others are a majority.
+    pub(crate) fn minority_of(&self, name: &str) -> u32 {
+        let group = self.group_of(name);
+        let all = self.topology.memory_processes().iter();
+        let voters = all.filter(|p| Some(p.group) == group).count() as u32;
+        voters.saturating_sub(1) / 2
+    }
+
     /// The group of a memory process.
     pub(crate) fn group_of(&self, name: &str) -> Option<GroupId> {
         let all = self.topology.memory_processes();

@@ -182,7 +182,7 @@ impl Program {
                 group: self.common.plan.group_of(object.owner()),
                 // What has replicas is kept in no application process.
                 near: v.cache == Cache::Ap && v.replicas == 0,
-                replicas: v.replicas,
+                may_lose: v.replicas.min(self.common.plan.minority_of(object.owner())),
             };
             if !self.seat.is_dead() {
                 self.history().declared(object.id(), &name, usage, place);
