@@ -396,6 +396,13 @@ impl Cluster {
         }
     }
 
+    /// Everything arrives, but at processes that are stopped.
+    pub fn run_awake(&mut self) {
+        while let Some(pair) = self.busy().first().copied() {
+            self.deliver(pair);
+        }
+    }
+
     /// Delivers messages, oldest first, until something holds.
     pub fn run_until(&mut self, holds: impl Fn(&Self) -> bool) {
         while !holds(self) {

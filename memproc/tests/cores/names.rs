@@ -56,24 +56,17 @@ fn code(reply: Option<Reply>) -> ErrorCode {
     }
 }
 
-/// Everything arrives, but at processes that are stopped.
-fn run(c: &mut Cluster) {
-    while let Some(pair) = c.busy().first().copied() {
-        c.deliver(pair);
-    }
-}
-
 fn wait(c: &mut Cluster, millis: u64) {
     let until = c.now + Nanos::from_millis(millis);
     while c.now < until {
         c.pass(STEP);
-        run(c);
+        c.run_awake();
     }
 }
 
 fn restart(c: &mut Cluster, mp: u32) {
     c.restart(MpId(mp));
-    run(c);
+    c.run_awake();
     c.connect(ApId(mp)).unwrap();
 }
 
@@ -245,15 +238,15 @@ fn a_look_up_that_others_do_not_answer_is_answered_by_its_home_when_that_is_back
     // It is lost while it is asked.
     c.stopped.insert(MP1);
     let asked = c.ask(2, open(&name));
-    run(&mut c);
+    c.run_awake();
     c.stopped.insert(MpId(0));
     c.down(MP1, MpId(0));
     c.down(MP1, MpId(2));
-    run(&mut c);
+    c.run_awake();
     assert_eq!(c.reply(2, asked), None);
     c.stopped.remove(&MP1);
     c.up(MP1, MpId(2));
-    run(&mut c);
+    c.run_awake();
     assert_eq!(number_of(c.reply(2, asked)), x);
 }
 
@@ -264,7 +257,7 @@ fn a_look_up_that_nobody_is_left_to_answer_fails() {
     c.stopped.insert(MpId(0));
     c.down(MP1, MpId(2));
     let asked = c.ask(2, open(&name));
-    run(&mut c);
+    c.run_awake();
     assert_eq!(c.reply(2, asked), None);
     c.stopped.clear();
     c.down(MpId(0), MpId(2));

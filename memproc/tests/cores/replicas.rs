@@ -476,8 +476,6 @@ fn wait_without_stopped(c: &mut Cluster, time: Nanos) {
     let until = c.now + time;
     while c.now < until {
         c.pass(STEP);
-        while let Some(pair) = c.busy().first().copied() {
-            c.deliver(pair);
-        }
+        c.run_awake();
     }
 }
