@@ -86,7 +86,7 @@ impl Replicas {
             return;
         }
         if merge.left.is_none() {
-            let heard = merge.heard.clone();
+            let heard = std::mem::take(&mut merge.heard);
             let left = self.send_what_is_lacking(cx, seat, heard);
             if let Some(merge) = self.leader.merging(seat) {
                 merge.left = Some(left);
