@@ -107,7 +107,7 @@ impl Plan {
             Kind::Losses => 2..7,
         };
         let shape = match rng.random_range(some) {
-            // Two of three are no majority of two.
+            // A group of two processes cannot lose one.
             5 if kind == Kind::Losses => 6,
             shape => shape,
         };
