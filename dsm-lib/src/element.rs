@@ -4,6 +4,7 @@
 //! copied, not converted. The set of types is closed: it is the protocol's.
 
 use dosmos_proto::ElementType;
+use dosmos_proto::large::room_for;
 
 // Elements are little-endian on the wire and are copied as they lie in memory.
 const _: () = assert!(
@@ -64,8 +65,14 @@ macro_rules! numbers {
                 if !bytes.len().is_multiple_of(size_of::<Self>()) {
                     return None;
                 }
-                let mut values = vec![Self::default(); bytes.len() / size_of::<Self>()];
-                bytemuck::cast_slice_mut::<Self, u8>(&mut values).copy_from_slice(bytes);
+                let mut values = room_for(bytes.len() / size_of::<Self>());
+                match bytemuck::try_cast_slice(bytes) {
+                    Ok(aligned) => values.extend_from_slice(aligned),
+                    Err(_) => {
+                        values.resize(bytes.len() / size_of::<Self>(), Self::default());
+                        bytemuck::cast_slice_mut::<Self, u8>(&mut values).copy_from_slice(bytes);
+                    }
+                }
                 Some(values)
             }
             fn slice_of(bytes: &[u8]) -> Option<&[Self]> {

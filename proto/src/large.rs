@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use dosmos_shm::{Inbox, Outbox, Sent};
-pub use dosmos_shm::{LARGE, copy_of, sweep};
+pub use dosmos_shm::{LARGE, copy_of, room_for, sweep};
 
 use crate::error::Malformed;
 use crate::transport::Address;
@@ -145,16 +145,23 @@ impl LargeMessages {
                     && let Some(Ok(sent)) = outbox.as_mut().map(|o| o.put(content))
                 {
                     content.clear();
-                    let (number, offset, in_ring) = match sent {
-                        Sent::File { number, offset } => (number, offset, false),
-                        Sent::InRing(place) => (place, 0, true),
-                    };
-                    packed.push(OutOfBand {
+                    let at = OutOfBand {
                         field,
-                        number,
                         length,
-                        in_ring,
-                        offset,
+                        ..OutOfBand::default()
+                    };
+                    packed.push(match sent {
+                        Sent::File { number, offset } => OutOfBand {
+                            number,
+                            offset,
+                            ..at
+                        },
+                        Sent::InRing(number) => OutOfBand {
+                            number,
+                            in_ring: true,
+                            ..at
+                        },
+                        Sent::Zeros => OutOfBand { zeros: true, ..at },
                     });
                 }
             }
@@ -176,12 +183,13 @@ impl LargeMessages {
         for at in elsewhere {
             let inbox = self.inbox.get().and_then(Option::as_ref);
             let inbox = inbox.ok_or_else(|| wrong("this process takes none".into()))?;
-            let (sent, what) = match at.in_ring {
-                false => {
+            let (sent, what) = match (at.zeros, at.in_ring) {
+                (true, _) => (Sent::Zeros, "zeros"),
+                (false, true) => (Sent::InRing(at.number), "place"),
+                (false, false) => {
                     let (number, offset) = (at.number, at.offset);
                     (Sent::File { number, offset }, "file")
                 }
-                true => (Sent::InRing(at.number), "place"),
             };
             let bytes = inbox.take(sent, at.length as usize, !self.hands_on);
             let bytes = bytes.map_err(|e| wrong(format!("{what} {}: {e}", at.number)))?;
@@ -232,8 +240,7 @@ mod tests {
             field: 0,
             number,
             length,
-            in_ring: false,
-            offset: 0,
+            ..OutOfBand::default()
         });
         message
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 
 use crate::directory::Directory;
 use crate::heap;
@@ -45,6 +45,7 @@ impl Inbox {
         let (number, offset) = match sent {
             Sent::File { number, offset } => (number, offset),
             Sent::InRing(place) => return self.take_from_ring(place, length),
+            Sent::Zeros => return Ok(BytesMut::zeroed(length).freeze()),
         };
         let path = self.directory.path().join(number.to_string());
         if length >= ring::LARGER

@@ -32,6 +32,7 @@ use bytes::Bytes;
 
 pub use directory::{ENV_LARGE, sweep};
 pub use inbox::Inbox;
+pub use mapped::room_for;
 pub use outbox::{Outbox, Sent};
 
 /// Contents of fewer bytes are better sent in messages.

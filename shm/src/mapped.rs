@@ -12,15 +12,41 @@
 //!   ([`super::inbox`]);
 //! * of the bytes of a [`Common`] file each is written by one process and then read by the other, as its number says ([`super::ring`]).
 
+use std::ffi::c_void;
 use std::fs::File;
 use std::io;
 use std::ops::{Deref, DerefMut};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 use memmap2::{Mmap, MmapMut, MmapOptions, MmapRaw};
 use nix::fcntl::posix_fallocate;
+use nix::sys::mman::{MmapAdvise, madvise};
+
+/// Large pages have so many bytes where they have any.
+const LARGE_PAGE: usize = 2 << 20;
+
+/// Memory of its own for `length` values, empty. Where it is large it is of large pages, if the system has any: to get
+/// those takes a fraction of the time, and so does finding what lies in them.
+pub fn room_for<T>(length: usize) -> Vec<T> {
+    let mut room = Vec::with_capacity(length);
+    let place = room.spare_capacity_mut();
+    let from = place.as_mut_ptr().cast::<c_void>();
+    let before = from.align_offset(LARGE_PAGE);
+    let inside = size_of_val(place).saturating_sub(before) / LARGE_PAGE * LARGE_PAGE;
+    if let Some(from) = NonNull::new(from.wrapping_byte_add(before))
+        && inside > 0
+    {
+        #[expect(unsafe_code, reason = "see the module")]
+        // SAFETY: these pages lie in the memory that was just taken, and what they hold does not depend on their size.
+        let advised = unsafe { madvise(from, inside, MmapAdvise::MADV_HUGEPAGE) };
+        // A system that has no large pages says so; then they are small.
+        let (Ok(()) | Err(_)) = advised;
+    }
+    room
+}
 
 /// A new file of zeros with all of its memory; none is left of one that cannot be made.
 fn new_file(path: &Path, length: usize) -> io::Result<File> {

@@ -25,6 +25,8 @@ pub enum Sent {
     },
     /// At this place of the ring.
     InRing(u64),
+    /// Nowhere: it is all zeros, as an object is that nobody has written to.
+    Zeros,
 }
 
 /// The inbox of the other end.
@@ -88,6 +90,7 @@ impl Outbox {
         let path = self.path_of(number);
         let Linked { offset, keeps } = match self.home.link(content, &path) {
             Some(linked) => linked,
+            None if is_zero(content) => return Ok(Sent::Zeros),
             None => {
                 let copy = self.home.content_of(content)?;
                 let linked = self.home.link(&copy, &path);
@@ -117,6 +120,12 @@ impl Outbox {
     fn path_of(&self, number: u64) -> PathBuf {
         self.path.join(number.to_string())
     }
+}
+
+/// Whether all bytes are zero; as soon as one is found that is not, no.
+fn is_zero(content: &[u8]) -> bool {
+    let mut pages = content.chunks(4 << 10);
+    pages.all(|page| page.iter().fold(0, |all, byte| all | byte) == 0)
 }
 
 impl Drop for Outbox {

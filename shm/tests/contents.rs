@@ -49,6 +49,22 @@ fn inode(inbox: &Inbox, sent: Sent) -> u64 {
 }
 
 #[test]
+fn zeros_are_said_and_not_sent() {
+    let (mut outbox, inbox) = connection();
+    let mut all = vec![0; MAPPED];
+    assert_eq!(outbox.put(&all).unwrap(), Sent::Zeros);
+    assert_eq!(std::fs::read_dir(path(&inbox)).unwrap().count(), 0);
+    assert!(inbox.take(Sent::Zeros, MAPPED, true).unwrap() == all);
+    for at in [0, MAPPED / 2, MAPPED - 1] {
+        all[at] = 1;
+        let sent = outbox.put(&all).unwrap();
+        assert_ne!(sent, Sent::Zeros, "byte {at} is not zero");
+        assert!(inbox.take(sent, MAPPED, true).unwrap() == all);
+        all[at] = 0;
+    }
+}
+
+#[test]
 fn what_was_put_is_taken() {
     let (mut outbox, inbox) = connection();
     for length in [COPIED, COPIED + 1, MAPPED, MAPPED + 4097, 20 << 20] {

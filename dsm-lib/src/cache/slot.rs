@@ -232,6 +232,11 @@ impl<T: Element> Slot<T> {
         state.held.get().is_some() || state.held.is_exclusive()
     }
 
+    /// Whether this process has the object to itself.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        lock(&self.state).held.is_exclusive()
+    }
+
     /// Whether to ask for all of the object when `bytes` of it are read.
     pub(crate) fn wants(&self, bytes: u64) -> bool {
         let mut state = lock(&self.state);

@@ -156,7 +156,7 @@ impl<T: Element> Requests<T> {
         })
     }
 
-    /// Reads the whole object into `slot`, to have it to itself if that is possible. Nothing if this process had its
+    /// Reads the whole object into `slot`, to have it to itself if that is possible. Nothing if it has, or if it had the
     /// content, which is void since.
     pub(super) fn read_to_have(&self, slot: &Arc<Slot<T>>) -> Call<Option<View<T>>> {
         let (slot, all) = (slot.clone(), self.len);
@@ -165,6 +165,10 @@ impl<T: Element> Requests<T> {
             let Reply::Read(done) = reply else {
                 return Err(Malformed::new("reply", "not the end of a read"));
             };
+            if slot.is_exclusive() {
+                // Whoever takes it from there is the only one that has it: with a view of it, it would be copied for that.
+                return Ok(None);
+            }
             let (values, version) = match slot.peek() {
                 Some((held, version)) => (Values::Own(held), version),
                 None if done.unchanged => return Ok(None),

@@ -15,6 +15,20 @@ fn since(fake: &Fake, mark: usize) -> Vec<String> {
 }
 
 #[test]
+fn what_is_edited_is_no_copy_of_what_is_here() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let kept = dsm.vector::<i64>("kept", 4).cache(Cache::Ap);
+    let object = kept.declare().unwrap().object(0).unwrap();
+    let here = object.read().unwrap().as_ptr();
+    let mut edit = object.edit().unwrap();
+    assert_eq!(edit.as_ptr(), here);
+    edit[0] = 1;
+    edit.finish().unwrap();
+    assert_eq!(object.read().unwrap().as_ptr(), here);
+}
+
+#[test]
 fn an_object_of_its_own_is_read_and_changed_without_a_message_until_it_is_recalled() {
     let fake = Fake::start();
     let dsm = fake.connect();

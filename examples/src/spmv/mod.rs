@@ -155,7 +155,7 @@ struct Worker<'a> {
     mine: Range<usize>,
     /// The vector, not scaled; of the elements of others, those that were fetched.
     x: Vec<f64>,
-    /// This process's part of the next vector, and its largest absolute value.
+    /// This process's part of the next vector, as it is shared: its largest absolute value is at the end.
     y: Vec<f64>,
     /// Two sets of parts of the vector, a row and an object for each process, and its largest absolute value at the end.
     parts: [Matrix<f64>; 2],
@@ -171,26 +171,28 @@ impl<'a> Worker<'a> {
             let parts = parts.policy(CopyPolicy::Update).cache(Cache::Ap);
             parts.declare()
         };
+        let parts: [Matrix<f64>; 2] = [parts("spmv.x-even")?, parts("spmv.x-odd")?];
+        let mut y = vec![0.0; parts[0].columns()];
+        y[..mine.len()].fill(1.0);
         Ok(Self {
             spmv,
             dsm,
             matrix: spmv.matrix(mine.clone()),
             x: vec![0.0; spmv.rows],
-            y: vec![1.0; mine.len()],
+            y,
             mine,
-            parts: [parts("spmv.x-even")?, parts("spmv.x-odd")?],
+            parts,
         })
     }
 
     /// Writes this process's part of the vector.
     fn write(&mut self, set: usize) -> Result<()> {
-        let mut part = self.y.clone();
-        part.resize(self.parts[set].columns(), 0.0);
-        if let Some(last) = part.last_mut() {
-            *last = largest(&self.y);
+        let most = largest(&self.y[..self.mine.len()]);
+        if let Some(last) = self.y.last_mut() {
+            *last = most;
         }
         let own = self.parts[set].object(self.dsm.rank())?;
-        Ok(own.write_async(&part).post()?)
+        Ok(own.write_async(&self.y).post()?)
     }
 
     /// Fetches the vector; returns its largest absolute value.
@@ -210,8 +212,9 @@ impl<'a> Worker<'a> {
             .filter(|(process, _)| *process != rank)
             .map(|(process, part)| (process, part.read_async()))
             .collect();
-        self.x[self.mine.clone()].copy_from_slice(&self.y);
-        let mut most = largest(&self.y);
+        let (own, rest) = self.y.split_at(self.mine.len());
+        self.x[self.mine.clone()].copy_from_slice(own);
+        let mut most = largest(rest);
         for (process, part) in asked {
             let part = part.wait()?;
             let theirs = share(self.spmv.rows, self.dsm.size(), process);
@@ -252,7 +255,8 @@ impl<'a> Worker<'a> {
 
     /// The next y, of this process's rows.
     fn multiply(&mut self, scale: f64) {
-        self.matrix.times(&self.x, scale, &mut self.y);
+        let own = &mut self.y[..self.mine.len()];
+        self.matrix.times(&self.x, scale, own);
     }
 }
 

@@ -170,6 +170,9 @@ pub struct OutOfBand {
     /// its first byte in the file
     #[prost(fixed64, tag = "5")]
     pub offset: u64,
+    /// it is nowhere, being all zeros
+    #[prost(bool, tag = "6")]
+    pub zeros: bool,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

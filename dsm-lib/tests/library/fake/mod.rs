@@ -413,15 +413,19 @@ impl Session {
                 if keep {
                     self.kept.insert(object);
                 }
-                let delegation =
-                    (keep && r.exclusive && self.is_called(object, "own")).then_some(7);
+                let unchanged = keep && r.exclusive && self.is_called(object, "kept");
+                let given = keep && r.exclusive && self.is_called(object, "own");
+                let delegation = (given || unchanged).then_some(7);
                 self.given.extend(delegation.map(|number| (object, number)));
                 Reply::Read(wire::ReadDone {
                     version: self.version(object),
-                    data: all[first..end].to_vec().into(),
+                    data: match unchanged {
+                        true => Vec::new().into(),
+                        false => all[first..end].to_vec().into(),
+                    },
                     keep,
                     delegation,
-                    unchanged: false,
+                    unchanged,
                     epoch: 40,
                 })
             }
