@@ -10,6 +10,7 @@ mod interleaving_tests;
 mod objects;
 mod sketch;
 mod state;
+mod table;
 #[cfg(test)]
 mod tests;
 mod times;

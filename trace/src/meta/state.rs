@@ -12,6 +12,7 @@ use super::objects::{
     Access, HandOver, LAST_ACCESSES, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta,
 };
 use super::sketch::Sketch;
+use super::table::Table;
 use super::times::OperationTimes;
 use crate::query::table::Sums;
 use crate::query::{Completeness, MetaObjects, MetaQuery};
@@ -25,14 +26,14 @@ pub struct MetaState {
     #[serde(skip)]
     topology: Topology,
     groups: HashMap<VarId, GroupId>,
-    primaries: BTreeMap<ObjectId, Primary>,
+    primaries: Table<ObjectId, Primary>,
     secondaries: BTreeMap<(ObjectId, MpId), Secondary>,
     /// Sections of our application processes on objects owned elsewhere: whether they wrote.
-    remote_sections: HashMap<(ObjectId, ApId), bool>,
+    remote_sections: FxHashMap<(ObjectId, ApId), bool>,
     sent: HashMap<EmpId, u64>,
     received: HashMap<EmpId, u64>,
-    by_mp: BTreeMap<MpId, PerOrigin<OpCounts>>,
-    by_ap: BTreeMap<ApId, PerOrigin<OpCounts>>,
+    by_mp: FxHashMap<MpId, PerOrigin<OpCounts>>,
+    by_ap: FxHashMap<ApId, PerOrigin<OpCounts>>,
     /// Of the operations of our application processes, whoever owns the variable; of barriers by their number.
     times: FxHashMap<VarId, OperationTimes>,
 }
@@ -78,13 +79,13 @@ impl MetaState {
             me,
             topology,
             groups: HashMap::new(),
-            primaries: BTreeMap::new(),
+            primaries: Table::default(),
             secondaries: BTreeMap::new(),
-            remote_sections: HashMap::new(),
+            remote_sections: FxHashMap::default(),
             sent: HashMap::new(),
             received: HashMap::new(),
-            by_mp: BTreeMap::new(),
-            by_ap: BTreeMap::new(),
+            by_mp: FxHashMap::default(),
+            by_ap: FxHashMap::default(),
             times: FxHashMap::default(),
         }
     }
@@ -103,9 +104,9 @@ impl MetaState {
             ObjectId::new(variable.id(), 0),
             ObjectId::new(variable.id(), u32::MAX),
         );
-        for (_, primary) in self.primaries.range_mut(first..=last) {
-            primary.meta.group = variable.group();
-        }
+        let group = variable.group();
+        let primaries = &mut self.primaries;
+        primaries.change(first..=last, |primary| primary.meta.group = group);
     }
 
     /// Takes a record of one of our memory processes into account.
@@ -312,7 +313,7 @@ impl MetaState {
     pub fn sums(&self, wanted: Option<&HashSet<VarId>>) -> HashMap<VarId, Sums> {
         let mut sums: HashMap<VarId, Sums> = HashMap::new();
         let Some(wanted) = wanted else {
-            for primary in self.primaries.values() {
+            for (_, primary) in self.primaries.iter() {
                 let its = sums.entry(primary.meta.object.var).or_default();
                 primary.add_to(its);
             }
@@ -386,7 +387,7 @@ impl MetaState {
         let (groups, topology) = (&self.groups, &self.topology);
         let of_owner = || Some(topology.mp(owner?)?.group);
         let group = || groups.get(&object.var).copied().or_else(of_owner);
-        let primary = self.primaries.entry(object).or_insert_with(|| Primary {
+        let primary = self.primaries.get_or_make(object, || Primary {
             meta: PrimaryMeta {
                 object,
                 group: group().unwrap_or_default(),

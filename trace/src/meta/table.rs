@@ -1,0 +1,132 @@
+//! Values by key: found without a search, gone through in order. None is ever removed.
+
+use std::collections::BTreeMap;
+use std::hash::Hash;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use rustc_hash::FxHashMap;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::{Serialize, Serializer};
+
+/// A table, saved as a map in order.
+#[derive(Clone, Debug)]
+pub(super) struct Table<K, V> {
+    values: Vec<V>,
+    /// Where the value of each key is.
+    places: FxHashMap<K, usize>,
+    in_order: BTreeMap<K, usize>,
+}
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Self {
+            values: Vec::new(),
+            places: FxHashMap::default(),
+            in_order: BTreeMap::new(),
+        }
+    }
+}
+
+impl<K: Copy + Ord + Hash, V> Table<K, V> {
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        self.places.get(key).map(|at| &self.values[*at])
+    }
+
+    /// The value of a key, made now if there is none.
+    #[inline]
+    pub(super) fn get_or_make(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
+        let values = &mut self.values;
+        let at = *self.places.entry(key).or_insert_with(|| {
+            values.push(make());
+            self.in_order.insert(key, values.len() - 1);
+            values.len() - 1
+        });
+        &mut values[at]
+    }
+
+    /// All values, in order of their keys.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.range(..)
+    }
+
+    pub(super) fn range(&self, keys: impl RangeBounds<K>) -> impl Iterator<Item = (&K, &V)> {
+        let places = self.in_order.range(keys);
+        places.map(|(key, at)| (key, &self.values[*at]))
+    }
+
+    pub(super) fn change(&mut self, keys: impl RangeBounds<K>, mut each: impl FnMut(&mut V)) {
+        let places = self.in_order.range(keys);
+        places.for_each(|(_, at)| each(&mut self.values[*at]));
+    }
+}
+
+impl<K: Copy + Ord + Hash + Serialize, V: Serialize> Serialize for Table<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let values = self.in_order.iter();
+        // One after another, of a known number: not every format can do without.
+        serializer.collect_map(values.map(|(key, at)| (key, &self.values[*at])))
+    }
+}
+
+impl<'de, K, V> Deserialize<'de> for Table<K, V>
+where
+    K: Copy + Ord + Hash + Deserialize<'de>,
+    V: Deserialize<'de>,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Saved(PhantomData))
+    }
+}
+
+struct Saved<K, V>(PhantomData<(K, V)>);
+
+impl<'de, K, V> Visitor<'de> for Saved<K, V>
+where
+    K: Copy + Ord + Hash + Deserialize<'de>,
+    V: Deserialize<'de>,
+{
+    type Value = Table<K, V>;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a map")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut table = Table::default();
+        while let Some((key, value)) = map.next_entry()? {
+            table.get_or_make(key, || value);
+        }
+        Ok(table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(dosmos_testseeds::config(64))]
+
+        #[test]
+        fn a_table_is_a_map(keys in prop::collection::vec(0u16..50, 0..200), from in 0u16..50, length in 0u16..50) {
+            let (mut table, mut map) = (Table::default(), BTreeMap::new());
+            for key in &keys {
+                *table.get_or_make(*key, || 0u32) += u32::from(*key) + 1;
+                *map.entry(*key).or_insert(0) += u32::from(*key) + 1;
+            }
+            let range = from..from + length;
+            table.change(range.clone(), |value| *value *= 2);
+            map.range_mut(range.clone()).for_each(|(_, value)| *value *= 2);
+            let bytes = postcard::to_stdvec(&table).unwrap();
+            prop_assert_eq!(&bytes, &postcard::to_stdvec(&map).unwrap());
+            let saved: Table<u16, u32> = postcard::from_bytes(&bytes).unwrap();
+            for table in [table, saved] {
+                prop_assert!(table.iter().eq(&map));
+                prop_assert!(table.range(range.clone()).eq(map.range(range.clone())));
+                prop_assert!((0..50).all(|key| table.get(&key) == map.get(&key)));
+            }
+        }
+    }
+}
