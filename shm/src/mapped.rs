@@ -25,7 +25,7 @@ use memmap2::{Mmap, MmapMut, MmapOptions, MmapRaw};
 use nix::fcntl::posix_fallocate;
 use nix::sys::mman::{MmapAdvise, madvise};
 
-/// Large pages have so many bytes where they have any.
+/// The bytes of a large page, on most systems.
 const LARGE_PAGE: usize = 2 << 20;
 
 /// Memory of its own for `length` values, empty. Where it is large it is of large pages, if the system has any: to get

@@ -35,8 +35,8 @@ pub(super) fn chosen(named: &[String], quick: bool) -> anyhow::Result<Vec<Progra
             "workpile" => words.extend(["--ahead", "--guided"]),
             "is" => words.push("--gather"),
             "water" => words.push("--accumulate"),
-            // Neither the sequential program nor that with MPI looks for the largest change.
-            "sor" => words.extend(["--check", "0"]),
+            // Neither the sequential program nor that with MPI looks for the largest change, or adds up mass and energy.
+            "sor" | "sphere" => words.extend(["--check", "0"]),
             "radix" => words.push("--partition"),
             _ => {}
         }

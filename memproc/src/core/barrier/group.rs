@@ -48,6 +48,9 @@ pub(crate) fn coordinator(cluster: &Cluster, group: Option<GroupId>) -> Option<M
 
 /// The number a barrier has in records, in every process.
 pub(super) fn number(group: Option<GroupId>, name: &str) -> VarId {
-    let text = format!("{}\n{name}", group.map_or(-1, |g| i64::from(g.0)));
+    // Every arrival asks for it, most of them of all processes.
+    let mut text = group.map_or_else(|| "-1".to_owned(), |group| group.0.to_string());
+    text.push('\n');
+    text.push_str(name);
     VarId(BARRIER_BIT | stable(text.as_bytes()) as u32)
 }
