@@ -8,9 +8,9 @@ mod figures_tests;
 #[cfg(test)]
 mod interleaving_tests;
 mod objects;
+mod ordered;
 mod sketch;
 mod state;
-mod table;
 #[cfg(test)]
 mod tests;
 mod times;

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::objects::{
     Access, HandOver, LAST_ACCESSES, OpCounts, PrimaryMeta, SecondaryContent, SecondaryMeta,
 };
+use super::ordered::Ordered;
 use super::sketch::Sketch;
-use super::table::Table;
 use super::times::OperationTimes;
 use crate::query::table::Sums;
 use crate::query::{Completeness, MetaObjects, MetaQuery};
@@ -26,7 +26,7 @@ pub struct MetaState {
     #[serde(skip)]
     topology: Topology,
     groups: HashMap<VarId, GroupId>,
-    primaries: Table<ObjectId, Primary>,
+    primaries: Ordered<ObjectId, Primary>,
     secondaries: BTreeMap<(ObjectId, MpId), Secondary>,
     /// Sections of our application processes on objects owned elsewhere: whether they wrote.
     remote_sections: FxHashMap<(ObjectId, ApId), bool>,
@@ -79,7 +79,7 @@ impl MetaState {
             me,
             topology,
             groups: HashMap::new(),
-            primaries: Table::default(),
+            primaries: Ordered::default(),
             secondaries: BTreeMap::new(),
             remote_sections: FxHashMap::default(),
             sent: HashMap::new(),

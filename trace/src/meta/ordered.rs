@@ -9,16 +9,16 @@ use rustc_hash::FxHashMap;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-/// A table, saved as a map in order.
+/// Such values; saved as a map.
 #[derive(Clone, Debug)]
-pub(super) struct Table<K, V> {
+pub(super) struct Ordered<K, V> {
     values: Vec<V>,
     /// Where the value of each key is.
     places: FxHashMap<K, usize>,
     in_order: BTreeMap<K, usize>,
 }
 
-impl<K, V> Default for Table<K, V> {
+impl<K, V> Default for Ordered<K, V> {
     fn default() -> Self {
         Self {
             values: Vec::new(),
@@ -28,7 +28,7 @@ impl<K, V> Default for Table<K, V> {
     }
 }
 
-impl<K: Copy + Ord + Hash, V> Table<K, V> {
+impl<K: Copy + Ord + Hash, V> Ordered<K, V> {
     pub(super) fn get(&self, key: &K) -> Option<&V> {
         self.places.get(key).map(|at| &self.values[*at])
     }
@@ -61,7 +61,7 @@ impl<K: Copy + Ord + Hash, V> Table<K, V> {
     }
 }
 
-impl<K: Copy + Ord + Hash + Serialize, V: Serialize> Serialize for Table<K, V> {
+impl<K: Copy + Ord + Hash + Serialize, V: Serialize> Serialize for Ordered<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let values = self.in_order.iter();
         // One after another, of a known number: not every format can do without.
@@ -69,7 +69,7 @@ impl<K: Copy + Ord + Hash + Serialize, V: Serialize> Serialize for Table<K, V> {
     }
 }
 
-impl<'de, K, V> Deserialize<'de> for Table<K, V>
+impl<'de, K, V> Deserialize<'de> for Ordered<K, V>
 where
     K: Copy + Ord + Hash + Deserialize<'de>,
     V: Deserialize<'de>,
@@ -86,18 +86,18 @@ where
     K: Copy + Ord + Hash + Deserialize<'de>,
     V: Deserialize<'de>,
 {
-    type Value = Table<K, V>;
+    type Value = Ordered<K, V>;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a map")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut table = Table::default();
+        let mut ordered = Ordered::default();
         while let Some((key, value)) = map.next_entry()? {
-            table.get_or_make(key, || value);
+            ordered.get_or_make(key, || value);
         }
-        Ok(table)
+        Ok(ordered)
     }
 }
 
@@ -110,22 +110,22 @@ mod tests {
         #![proptest_config(dosmos_testseeds::config(64))]
 
         #[test]
-        fn a_table_is_a_map(keys in prop::collection::vec(0u16..50, 0..200), from in 0u16..50, length in 0u16..50) {
-            let (mut table, mut map) = (Table::default(), BTreeMap::new());
+        fn what_is_kept_is_a_map(keys in prop::collection::vec(0u16..50, 0..200), from in 0u16..50, length in 0u16..50) {
+            let (mut ordered, mut map) = (Ordered::default(), BTreeMap::new());
             for key in &keys {
-                *table.get_or_make(*key, || 0u32) += u32::from(*key) + 1;
+                *ordered.get_or_make(*key, || 0u32) += u32::from(*key) + 1;
                 *map.entry(*key).or_insert(0) += u32::from(*key) + 1;
             }
             let range = from..from + length;
-            table.change(range.clone(), |value| *value *= 2);
+            ordered.change(range.clone(), |value| *value *= 2);
             map.range_mut(range.clone()).for_each(|(_, value)| *value *= 2);
-            let bytes = postcard::to_stdvec(&table).unwrap();
+            let bytes = postcard::to_stdvec(&ordered).unwrap();
             prop_assert_eq!(&bytes, &postcard::to_stdvec(&map).unwrap());
-            let saved: Table<u16, u32> = postcard::from_bytes(&bytes).unwrap();
-            for table in [table, saved] {
-                prop_assert!(table.iter().eq(&map));
-                prop_assert!(table.range(range.clone()).eq(map.range(range.clone())));
-                prop_assert!((0..50).all(|key| table.get(&key) == map.get(&key)));
+            let saved: Ordered<u16, u32> = postcard::from_bytes(&bytes).unwrap();
+            for ordered in [ordered, saved] {
+                prop_assert!(ordered.iter().eq(&map));
+                prop_assert!(ordered.range(range.clone()).eq(map.range(range.clone())));
+                prop_assert!((0..50).all(|key| ordered.get(&key) == map.get(&key)));
             }
         }
     }
