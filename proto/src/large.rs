@@ -15,6 +15,7 @@ pub use dosmos_shm::{LARGE, copy_of, room_for, sweep};
 
 use crate::error::Malformed;
 use crate::transport::Address;
+use crate::whole::MAX_MESSAGE_BYTES;
 use crate::wire::ap_reply::Body as Reply;
 use crate::wire::ap_request::Body as Request;
 use crate::wire::object_access::Kind;
@@ -183,6 +184,10 @@ impl LargeMessages {
         for at in elsewhere {
             let inbox = self.inbox.get().and_then(Option::as_ref);
             let inbox = inbox.ok_or_else(|| wrong("this process takes none".into()))?;
+            if at.zeros && at.length as usize > MAX_MESSAGE_BYTES {
+                // Nothing that is there bounds it.
+                return Err(wrong(format!("{} zeros are too many", at.length)));
+            }
             let (sent, what) = match (at.zeros, at.in_ring) {
                 (true, _) => (Sent::Zeros, "zeros"),
                 (false, true) => (Sent::InRing(at.number), "place"),
@@ -223,7 +228,11 @@ mod tests {
     }
 
     fn reply(bytes: usize) -> ApReply {
-        let data = (0..bytes).map(|i| i as u8).collect();
+        reply_of((0..bytes).map(|i| i as u8).collect())
+    }
+
+    fn reply_of(data: Vec<u8>) -> ApReply {
+        let data = data.into();
         ApReply {
             id: 3,
             body: Some(Reply::Read(ReadDone {
@@ -327,6 +336,20 @@ mod tests {
         sent.out_of_band[0].field = 1;
         assert!(said(sent).contains("no empty field 1"));
         assert!(LargeMessages::default().unpack(at(0, 1)).is_err());
+    }
+
+    #[test]
+    fn no_more_zeros_are_believed_than_a_message_has_bytes() {
+        let large = LargeMessages::default();
+        large.offer(&unix());
+        let zeros = |length: usize| {
+            let mut message = at(0, length as u32);
+            message.out_of_band[0].zeros = true;
+            large.unpack(message)
+        };
+        assert!(zeros(MAPPED).unwrap() == reply_of(vec![0; MAPPED]));
+        let error = zeros(MAX_MESSAGE_BYTES + 1).unwrap_err().to_string();
+        assert!(error.contains("zeros are too many"), "{error}");
     }
 
     #[test]

@@ -13,6 +13,8 @@
 //! Contents of less than 64 KiB are copied: a file for each would cost more. They go through a ring of bytes in the inbox that both
 //! processes have mapped, or in a file if the ring is full.
 //!
+//! A content of zeros that is in no file yet is said ([`Sent::Zeros`]) and not sent.
+//!
 //! Each directory is locked (`flock`) as long as its process lives and readable by its user alone. What a killed process
 //! leaves is removed by whoever sent to it, by the next process that makes a directory, or by [`sweep`].
 //!

@@ -1,4 +1,4 @@
-//! Memory of files: the only `unsafe` code of the project.
+//! Memory of files, and of large pages: the only `unsafe` code of the project.
 //!
 //! A mapped file is memory of this process that others may change or cut off, which Rust cannot see; so to map one is `unsafe`
 //! (`memmap2`). Here it is sound as far as the processes of one user, which could also stop and change each other
