@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use rustc_hash::FxHashMap;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 /// Such values; saved as a map.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(
+    from = "BTreeMap<K, V>",
+    bound(deserialize = "K: Copy + Ord + Hash + Deserialize<'de>, V: Deserialize<'de>")
+)]
 pub(super) struct Ordered<K, V> {
     values: Vec<V>,
     /// Where the value of each key is.
@@ -69,35 +71,13 @@ impl<K: Copy + Ord + Hash + Serialize, V: Serialize> Serialize for Ordered<K, V>
     }
 }
 
-impl<'de, K, V> Deserialize<'de> for Ordered<K, V>
-where
-    K: Copy + Ord + Hash + Deserialize<'de>,
-    V: Deserialize<'de>,
-{
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Saved(PhantomData))
-    }
-}
-
-struct Saved<K, V>(PhantomData<(K, V)>);
-
-impl<'de, K, V> Visitor<'de> for Saved<K, V>
-where
-    K: Copy + Ord + Hash + Deserialize<'de>,
-    V: Deserialize<'de>,
-{
-    type Value = Ordered<K, V>;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a map")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut ordered = Ordered::default();
-        while let Some((key, value)) = map.next_entry()? {
+impl<K: Copy + Ord + Hash, V> From<BTreeMap<K, V>> for Ordered<K, V> {
+    fn from(saved: BTreeMap<K, V>) -> Self {
+        let mut ordered = Self::default();
+        for (key, value) in saved {
             ordered.get_or_make(key, || value);
         }
-        Ok(ordered)
+        ordered
     }
 }
 
