@@ -190,6 +190,12 @@ pub(crate) struct PredictArgs {
     /// Number of rounds: each a run before and a run after
     #[arg(long, default_value_t = 3)]
     pub(crate) runs: usize,
+    /// Keep the runs in this directory, which is made
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Predict and measure nothing anew: take the runs that --keep left in this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "keep")]
+    pub(crate) kept: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

@@ -12,6 +12,8 @@
 //! | `tcp` | Unix sockets | TCP: costs of messages by microbenchmark of both |
 //! | `slow` | Unix sockets | every link [250 µs](DELAY) longer, by a proxy that the processes advertise; costs as for `tcp` |
 //!
+//! With `--keep DIR` the runs are kept, and with `--kept DIR` predicted again, by another version of the replay, say.
+//!
 //! Other owners and policies are those of `dosmos-bench cures`. Runs alternate, and so does their order. The error is
 //! predicted / measured − 1, in each round. What a replay cannot say (it does not come to an end, as records are missing) is an error of
 //! that row, and listed.
@@ -19,6 +21,7 @@
 //! Schema of the JSON: `machine`, `runs`, `unix`, `tcp` and `slow` (network records), `rows`: `program`, `case`, `measured_us`, `before_us`,
 //! `predicted_us`, `errors` (a list each, by round), `failed`; and `summary`: `rows`, `median`, `within_10`, `within_25` (of the absolute errors).
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -27,16 +30,16 @@ use dosmos_cli::config::Cluster;
 use dosmos_cli::output::{self, Table};
 use dosmos_client::{Run, Target};
 use dosmos_model::inputs::NetworkRecord;
-use dosmos_replay::{Calibrated, Change, Costs, Scale};
+use dosmos_replay::{Calibrated, Change, Costs, Scale, Script};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::args::{Case, NetworkArgs, PredictArgs};
 use crate::machine::machine;
 use crate::network::{self, Behind};
-use crate::run::{one_group, run_prepared};
+use crate::run::{Ran, one_group, run_in};
 use crate::statistics::spread;
 
 /// What is run unless told otherwise: the applications, at sizes of about a second on four processes.
@@ -235,19 +238,108 @@ struct Row {
 }
 
 /// What messages cost over each kind of link.
+#[derive(Debug, Serialize, Deserialize)]
 struct Records {
     unix: NetworkRecord,
     tcp: NetworkRecord,
     slow: NetworkRecord,
 }
 
+/// The file with them in a directory of kept runs.
+const RECORDS: &str = "network.json";
+
+/// Where runs come from.
+enum Runs {
+    /// They are made, and kept here if anywhere.
+    New(Option<PathBuf>),
+    /// They were.
+    Kept(PathBuf),
+}
+
+/// The place of a run among those that are kept.
+struct Place<'a> {
+    program: &'a str,
+    case: Case,
+    round: usize,
+    after: bool,
+}
+
+impl Place<'_> {
+    fn within(&self, dir: &Path) -> PathBuf {
+        let time = if self.after { "after" } else { "before" };
+        let program = self.program.replace(['-', ' '], "_");
+        dir.join(format!(
+            "{program}.{}.{}.{time}",
+            self.case.name(),
+            self.round
+        ))
+    }
+}
+
+impl Runs {
+    fn of(args: &PredictArgs) -> anyhow::Result<Self> {
+        if let Some(dir) = &args.keep {
+            std::fs::create_dir(dir).with_context(|| format!("cannot make {}", dir.display()))?;
+        }
+        Ok(match &args.kept {
+            Some(dir) => Self::Kept(dir.clone()),
+            None => Self::New(args.keep.clone()),
+        })
+    }
+
+    /// What messages cost: measured, or as it was when the runs were made.
+    async fn records(&self) -> anyhow::Result<Records> {
+        let dir = match self {
+            Self::Kept(dir) => {
+                let file = dir.join(RECORDS);
+                let cannot = || format!("no runs were kept here: cannot read {}", file.display());
+                let text = std::fs::read_to_string(&file).with_context(cannot)?;
+                return serde_json::from_str(&text).with_context(cannot);
+            }
+            Self::New(dir) => dir,
+        };
+        let records = Records {
+            unix: network::measure(&quick(true), None).await?.0,
+            tcp: network::measure(&quick(false), None).await?.0,
+            slow: network::measure(&quick(true), Some(DELAY)).await?.0,
+        };
+        if let Some(dir) = dir {
+            let file = dir.join(RECORDS);
+            std::fs::write(&file, serde_json::to_string_pretty(&records)?)
+                .with_context(|| format!("cannot write {}", file.display()))?;
+        }
+        Ok(records)
+    }
+
+    /// A run of the program in this cluster, on that many processors.
+    async fn run(
+        &self,
+        place: Place<'_>,
+        cluster: &str,
+        processors: Option<usize>,
+    ) -> anyhow::Result<Script> {
+        let program = place.program;
+        match self {
+            Self::New(None) => {
+                let ran = ran(&std::env::temp_dir(), cluster, program, processors).await?;
+                script(ran.dir.path()).await
+            }
+            Self::New(Some(dir)) => {
+                let ran = ran(dir, cluster, program, processors).await?;
+                let (from, to) = (ran.dir.keep(), place.within(dir));
+                std::fs::rename(&from, &to)
+                    .with_context(|| format!("cannot rename {}", from.display()))?;
+                script(&to).await
+            }
+            Self::Kept(dir) => script(&place.within(dir)).await,
+        }
+    }
+}
+
 pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
     anyhow::ensure!(args.runs > 0, "--runs must be at least 1");
-    let records = Records {
-        unix: network::measure(&quick(true), None).await?.0,
-        tcp: network::measure(&quick(false), None).await?.0,
-        slow: network::measure(&quick(true), Some(DELAY)).await?.0,
-    };
+    let runs = Runs::of(&args)?;
+    let records = runs.records().await?;
     let cases = match args.cases.is_empty() {
         true => Case::ALL.to_vec(),
         false => args.cases.clone(),
@@ -273,7 +365,7 @@ pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
                 failed: None,
             };
             for round in 0..args.runs {
-                if let Err(e) = row.measure(&records, &programs, round % 2 == 1).await {
+                if let Err(e) = row.measure(&runs, &records, &programs, round).await {
                     output::note(&format!("{program}: {}: {e:#}", case.name()));
                     row.failed = Some(format!("{e:#}"));
                 }
@@ -296,12 +388,13 @@ fn quick(unix: bool) -> NetworkArgs {
 }
 
 impl Row {
-    /// One round: a run before, what it predicts, and a run after; the other way round if `backwards`.
+    /// One round: a run before, what it predicts, and a run after; the other way round in every second one.
     async fn measure(
         &mut self,
+        runs: &Runs,
         records: &Records,
         [program, other]: &[String; 2],
-        backwards: bool,
+        round: usize,
     ) -> anyhow::Result<()> {
         let [before, mut after] = self.case.clusters();
         let slow = match self.case {
@@ -311,14 +404,20 @@ impl Row {
         if let Some(slow) = &slow {
             after = slow.cluster(&after);
         }
-        let ran_after = match backwards {
-            true => Some(ran(&after, other, self.case.processors()).await?),
-            false => None,
+        let place = |program, after| Place {
+            program,
+            case: self.case,
+            round,
+            after,
         };
-        let run = ran(&before, program, None).await?;
-        let after = match ran_after {
-            Some(run) => run,
-            None => ran(&after, other, self.case.processors()).await?,
+        let run_before = runs.run(place(program, false), &before, None);
+        let run_after = runs.run(place(other, true), &after, self.case.processors());
+        let (run, after) = match round % 2 == 1 {
+            true => {
+                let after = run_after.await?;
+                (run_before.await?, after)
+            }
+            false => (run_before.await?, run_after.await?),
         };
         let here = &records.unix;
         let there = match self.case {
@@ -326,11 +425,9 @@ impl Row {
             Case::Slow => &records.slow,
             _ => here,
         };
-        let measured = after.script()?.measured().0 as f64 / 1e3;
-        let script = run.script()?;
-        let before = script.measured().0 as f64 / 1e3;
-        let mut replay =
-            Calibrated::new(script, &Costs::of(here)).context("the replay has no end")?;
+        let measured = after.measured().0 as f64 / 1e3;
+        let before = run.measured().0 as f64 / 1e3;
+        let mut replay = Calibrated::new(run, &Costs::of(here)).context("the replay has no end")?;
         if let Some(scale) = self.case.scale(program) {
             let scaled = replay.scaled(&scale);
             replay = scaled
@@ -349,19 +446,13 @@ impl Row {
     }
 }
 
-/// A run that is over.
-struct Ran(Option<dosmos_replay::Script>);
-
-impl Ran {
-    fn script(&self) -> anyhow::Result<dosmos_replay::Script> {
-        self.0
-            .clone()
-            .context("the processes did not say where their time went")
-    }
-}
-
 /// Runs a program, on that many processors.
-async fn ran(cluster: &str, program: &str, processors: Option<usize>) -> anyhow::Result<Ran> {
+async fn ran(
+    place: &Path,
+    cluster: &str,
+    program: &str,
+    processors: Option<usize>,
+) -> anyhow::Result<Ran> {
     let words: Vec<&str> = program.split_whitespace().collect();
     let all = sched_getaffinity(Pid::from_raw(0))?;
     if let Some(processors) = processors {
@@ -372,11 +463,16 @@ async fn ran(cluster: &str, program: &str, processors: Option<usize>) -> anyhow:
         }
         sched_setaffinity(Pid::from_raw(0), &few)?;
     }
-    let ran = run_prepared(cluster, &words, |_| Ok(())).await;
+    let ran = run_in(place, cluster, &words, |_| Ok(())).await;
     sched_setaffinity(Pid::from_raw(0), &all)?;
-    let ran = ran.with_context(|| program.to_owned())?;
-    let run = Run::open(&Target::run(ran.dir.path())).await?;
-    Ok(Ran(run.script().await?))
+    ran.with_context(|| program.to_owned())
+}
+
+/// What the processes of a run did.
+async fn script(dir: &Path) -> anyhow::Result<Script> {
+    let run = Run::open(&Target::run(dir)).await?;
+    let script = run.script().await?;
+    script.context("the processes did not say where their time went")
 }
 
 /// Of the absolute errors of all rounds: how many, the median, and the shares within 10 % and 25 %.
@@ -467,8 +563,6 @@ fn print(args: &PredictArgs, records: &Records, rows: &[Row]) -> anyhow::Result<
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use dosmos_proto::transport::Address;
 
     use super::*;

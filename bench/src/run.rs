@@ -1,5 +1,7 @@
 //! Runs of built-in programs on clusters of real processes.
 
+use std::path::Path;
+
 use anyhow::{Context, bail};
 use dosmos_cli::config::Cluster;
 use dosmos_cli::launch::{RunDir, Running};
@@ -24,10 +26,22 @@ pub(crate) async fn run_prepared(
     app: &[&str],
     prepare: impl FnOnce(&Running) -> anyhow::Result<()>,
 ) -> anyhow::Result<Ran> {
+    run_in(&std::env::temp_dir(), cluster, app, prepare).await
+}
+
+/// The same, with its directory in `place`.
+pub(crate) async fn run_in(
+    place: &Path,
+    cluster: &str,
+    app: &[&str],
+    prepare: impl FnOnce(&Running) -> anyhow::Result<()>,
+) -> anyhow::Result<Ran> {
     let text = cluster;
     let cluster = Cluster::parse(text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
     let first = cluster.topology.ap_name(ApId(0));
-    let dir = tempfile::Builder::new().prefix("dosmos-bench").tempdir()?;
+    let dir = tempfile::Builder::new()
+        .prefix("dosmos-bench")
+        .tempdir_in(place)?;
     let run_dir = RunDir::create(Some(dir.path().to_owned()), "bench")?;
     let file = run_dir.path().join("cluster.toml");
     std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
