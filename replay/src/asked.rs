@@ -12,8 +12,9 @@ use dosmos_trace::record::Op;
 use crate::ids::Time;
 use crate::thread::{Step, Thread};
 
-/// A process that is in its reads and writes for less than this part of their time did not wait for them.
-const WAITED: f64 = 0.5;
+/// A process that is in its reads and writes for less than the time that they took at its memory process and this did not wait for
+/// them: no reply comes as soon.
+const SOONEST_NS: Time = 5_000.0;
 
 /// Reads and writes that a process is told apart by how long it is in them.
 const KINDS: [(bool, &[Component]); 2] = [
@@ -46,15 +47,12 @@ fn mark(thread: &mut Thread, process: &PhaseTimes, part: Time) {
     for (remote, components) in KINDS {
         let is_one =
             |s: &Step| matches!(s.op, Op::Read | Op::Write) && !s.in_process && s.remote == remote;
-        let took: Time = thread
-            .steps
-            .iter()
-            .filter(|s| is_one(s))
-            .map(|s| s.took)
-            .sum();
+        let its = || thread.steps.iter().filter(|s| is_one(s));
+        let took: Time = its().map(|s| s.took).sum();
+        let soonest = took + SOONEST_NS * its().count() as Time;
         let times = components.iter().map(|c| process.spent.time(*c).0);
         let waited = times.sum::<u64>() as Time * part;
-        if waited < WAITED * took {
+        if waited < soonest {
             let its = thread.steps.iter_mut().filter(|s| is_one(s));
             its.for_each(|step| step.asked_ahead = true);
         }

@@ -63,6 +63,9 @@ const NEAR: f64 = 0.005;
 /// Where contents are larger than this, what is missing is taken to be theirs.
 const LARGE_BYTES: f64 = 8192.0;
 
+/// Accesses that are a smaller part of all operations say nothing of the ways of others: they are those with which a run begins.
+const RARE: f64 = 0.05;
+
 /// What a way to or from a link process takes over one between memory processes, where no message of the run took one: link
 /// processes have less to do (median of 22 runs of applications on two groups).
 const OVER_LINKS: f64 = 0.7;
@@ -255,7 +258,12 @@ fn with_hop(costs: &Costs, hop: f64) -> Costs {
 
 /// Ways with which the replay should be nearer to the run than `outcome` is, which was replayed with `costs`.
 fn nearer(script: &Script, costs: &Costs, outcome: &Outcome) -> Costs {
+    let all = script.threads.iter().flat_map(|t| &t.steps);
+    let messages = all.filter(|s| !s.in_process).count() as f64;
     let longer = |origin: Origin, ways: f64| {
+        if script.remote[origin].count() < RARE * messages {
+            return None;
+        }
         let recorded = script.remote[origin].get()?;
         Some((recorded - outcome.data[origin].get()?) / ways)
     };
@@ -270,7 +278,12 @@ fn nearer(script: &Script, costs: &Costs, outcome: &Outcome) -> Costs {
             next.way_ns_per_byte = way(costs.way_ns_per_byte, by);
             next.far_ns = next.near_ns;
         }
-        None => next.far_ns = way(costs.far_ns, longer(Origin::Intra, 2.0)),
+        None => {
+            next.far_ns = match longer(Origin::Intra, 2.0) {
+                Some(by) => way(costs.far_ns, Some(by)),
+                None => next.near_ns,
+            }
+        }
     }
     next.link_ns = match longer(Origin::Inter, 6.0) {
         Some(by) => way(costs.link_ns, Some(by)),

@@ -26,6 +26,9 @@ const AWAKE_NS: Time = spin::LIMIT.as_nanos() as Time;
 /// The same for a memory process whose application processes all wait for it.
 const WAITED_FOR_AWAKE_NS: Time = spin::WAITED_FOR_LIMIT.as_nanos() as Time;
 
+/// Nobody waits awake for about so many times as long as others needed the processors (`dosmos_proto::spin`).
+const MISTRUST: f64 = 2.0;
+
 /// Reads that are made once more, as nothing has changed, in all.
 const MOST_READS: usize = 1_000_000;
 
@@ -353,7 +356,14 @@ impl<'a> Engine<'a> {
             true => WAITED_FOR_AWAKE_NS,
             false => AWAKE_NS,
         };
-        (self.host.idle(process) / awake - 0.5).clamp(0.0, 1.0)
+        let idle = self.host.idle(process);
+        let long = (idle / awake - 0.5).clamp(0.0, 1.0);
+        // Who has to give its processor away waits awake for a while no more, longer than that took.
+        let crowded = (MISTRUST * self.host.crowded()).min(1.0);
+        match idle > 0.0 {
+            true => long.max(crowded),
+            false => 0.0,
+        }
     }
 
     /// Whether all application processes of a memory process wait for it.
@@ -453,9 +463,11 @@ impl<'a> Engine<'a> {
             return self.proceed(ap);
         }
         let runner = &mut self.runners[ap as usize];
-        match step.asked_ahead {
-            true => runner.asked.push(step.object),
-            false => runner.under_way += 1,
+        match (step.asked_ahead, step.op) {
+            // What follows a write on its way is served after it.
+            (true, Op::Write) => {}
+            (true, _) => runner.asked.push(step.object),
+            (false, _) => runner.under_way += 1,
         }
         let mut step = *step;
         if step.op == Op::Acquire && self.places.is_unlocked(step.object, ap) {

@@ -27,6 +27,9 @@ impl Ord for At {
     }
 }
 
+/// How long processes take account of others that needed their processor.
+const REMEMBERED_NS: Time = 2e6;
+
 /// A machine and the processes on it. `T` is what a job is for.
 #[derive(Debug)]
 pub(crate) struct Host<T> {
@@ -41,6 +44,8 @@ pub(crate) struct Host<T> {
     idle_since: Vec<Time>,
     /// Processor time of each process so far.
     used: Vec<Time>,
+    /// The part of the last time, the less the longer it is over, in which more processes were ready than there are processors.
+    crowded: f64,
 }
 
 impl<T> Host<T> {
@@ -53,6 +58,7 @@ impl<T> Host<T> {
             jobs: (0..processes).map(|_| VecDeque::new()).collect(),
             idle_since: vec![0.0; processes],
             used: vec![0.0; processes],
+            crowded: 0.0,
         }
     }
 
@@ -64,6 +70,9 @@ impl<T> Host<T> {
     pub(crate) fn advance(&mut self, to: Time) {
         let passed = (to - self.now).max(0.0);
         self.virtual_now += passed * self.rate();
+        let crowded = f64::from(self.running.len() as f64 > self.processors);
+        let kept = (-passed / REMEMBERED_NS).exp();
+        self.crowded = kept * self.crowded + (1.0 - kept) * crowded;
         self.now = self.now.max(to);
     }
 
@@ -110,6 +119,11 @@ impl<T> Host<T> {
     /// Whether a processor has nothing to do.
     pub(crate) fn has_idle_processor(&self) -> bool {
         (self.running.len() as f64) < self.processors
+    }
+
+    /// The part of the last milliseconds in which processes waited for processors.
+    pub(crate) fn crowded(&self) -> f64 {
+        self.crowded
     }
 
     /// Processor time of each process so far.

@@ -17,6 +17,7 @@
 //! | `change` | what is to be different: [`Change`] |
 //! | `places` | who owns what, who is where, and the way between two processes |
 //! | `balance` | work that is divided evenly |
+//! | `exchange` | who exchanges something with everyone, and who with neighbours |
 //! | `scale` | another number of processes, more data: [`Scale`] |
 //! | `host` | processes that share processors |
 //! | `locks`, `copies`, `barriers` | the state that operations find |
@@ -35,6 +36,7 @@ mod change;
 mod copies;
 mod costs;
 mod engine;
+mod exchange;
 mod gaps;
 mod host;
 mod ids;

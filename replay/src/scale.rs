@@ -4,9 +4,12 @@
 //! * *Work is divided*: what all processes compute together stays the same, times [`Scale::work`] for more data. Not divided is
 //!   what comes before the first barrier and after the last one (starting, and verifying the result), and a phase between
 //!   barriers in which one process computes nearly all.
-//! * *Operations per process* stay the same. A process does what the recorded one at the same place among all does; with
+//! * *Operations per process* stay the same otherwise. A process does what the recorded one at the same place among all does; with
 //!   [`Scale::content`] times the bytes.
-//! * *Neighbours*: an object that only its owner writes belongs to the process that is as far away as in the run, so each
+//! * *Everyone*: where each process accesses what [everyone](crate::exchange) owns, each has as many more to access as there are more processes:
+//!   a visit of another process's object, or a section there, becomes one of each process in its place. Parts of what is divided are
+//!   smaller.
+//! * *Neighbours*: another object that only its owner writes belongs to the process that is as far away as in the run, so each
 //!   process has such objects of its own. One that others write too (a counter, a queue, a lock) is one for all, at the same
 //!   place among all.
 
@@ -18,6 +21,7 @@ use dosmos_trace::record::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::balance::sums;
+use crate::exchange::Exchange;
 use crate::ids::Time;
 use crate::script::{MOST_STEPS, Script};
 use crate::thread::{Step, Thinking, Thread};
@@ -66,6 +70,8 @@ struct Places {
     processes: usize,
     /// Objects that others than their owners write.
     central: FxHashSet<ObjectId>,
+    /// Variables whose parts everyone accesses, by their numbers in the recording.
+    exchanged: FxHashMap<VarId, (Exchange, Variable)>,
     /// Each variable is one variable for each owner, since objects of one number are different ones there.
     variables: BTreeMap<(VarId, MpId), VarId>,
     free: u32,
@@ -121,36 +127,50 @@ impl Script {
     }
 
     fn with_processes(&mut self, processes: usize) -> Option<()> {
-        let like = |i: usize| like(i, self.threads.len(), processes);
-        let mut steps = 0;
-        for i in 0..processes {
-            steps += 1 + self.threads.get(like(i))?.steps.len();
-            if steps > MOST_SCALED {
-                return None;
-            }
+        if processes > MOST_SCALED {
+            return None;
         }
         let topology = with_processes(&self.catalog.topology, processes)?;
-        let steps = || self.threads.iter().flat_map(|t| &t.steps);
-        let numbers = steps().map(|s| s.object.var.0);
+        let all = self.threads.iter().flat_map(|t| &t.steps);
+        let numbers = all.map(|s| s.object.var.0);
         let declared = self.catalog.variables.iter().map(|v| v.id().0);
         let last = numbers.chain(declared).max().unwrap_or(0);
         let mut places = Places {
             recorded: self.threads.len(),
             processes,
             central: self.central(),
+            exchanged: self.exchanged(),
             variables: BTreeMap::new(),
             free: last.checked_add(1)?,
         };
+        let mut steps = 0;
         let threads = (0..processes).map(|i| {
+            steps += 1;
             let like = places.like(i);
             let recorded = self.threads.get(like)?;
             let mut thread = Thread {
                 steps: Vec::with_capacity(recorded.steps.len()),
                 ..*recorded
             };
-            for step in &recorded.steps {
-                thread.steps.push(places.step(step, like, i)?);
+            let mut carried = Thinking::default();
+            for visit in visits(&recorded.steps) {
+                let first = thread.steps.len();
+                places.visit(visit, like, i, &mut thread.steps)?;
+                steps += thread.steps.len() - first;
+                if steps > MOST_SCALED {
+                    return None;
+                }
+                match thread.steps.get_mut(first) {
+                    Some(step) => step.thinking = step.thinking.and(std::mem::take(&mut carried)),
+                    None => {
+                        carried = visit
+                            .iter()
+                            .map(|s| s.thinking)
+                            .fold(carried, Thinking::and)
+                    }
+                }
             }
+            thread.tail = thread.tail.and(carried);
             Some(thread)
         });
         self.threads = threads.collect::<Option<_>>()?;
@@ -167,13 +187,25 @@ impl Script {
             .collect();
         for ((var, owner), number) in places.variables {
             if let Some(variable) = declared.get(&var) {
-                let spec = variable.spec().clone();
+                let exchange = places.exchanged.get(&var).map(|(e, _)| e);
+                let there = exchange.and_then(|e| e.spec(variable.spec(), processes as u32));
+                let spec = there.unwrap_or_else(|| variable.spec().clone());
                 let variable = Variable::new(number, spec, vec![owner], GroupId(0)).ok()?;
                 self.catalog.variables.push(variable);
             }
         }
         self.catalog.topology = topology;
         Some(())
+    }
+
+    /// Variables whose parts are accessed by everyone.
+    fn exchanged(&self) -> FxHashMap<VarId, (Exchange, Variable)> {
+        let variables = self.catalog.variables.iter();
+        let found = variables.filter_map(|v| {
+            let exchange = Exchange::of(v, &self.threads)?;
+            Some((v.id(), (exchange, v.clone())))
+        });
+        found.collect()
     }
 
     fn central(&self) -> FxHashSet<ObjectId> {
@@ -231,6 +263,75 @@ impl Places {
         MpId((recorded.index() * self.processes / self.recorded) as u32)
     }
 
+    /// What process `here` does in place of a visit of process `there`.
+    fn visit(
+        &mut self,
+        visit: &[Step],
+        there: usize,
+        here: usize,
+        steps: &mut Vec<Step>,
+    ) -> Option<()> {
+        let exchanged = visit
+            .first()
+            .and_then(|s| self.exchanged.get(&s.object.var));
+        let Some((exchange, variable)) = exchanged.cloned().filter(|_| is_of_one(visit)) else {
+            for step in visit {
+                steps.push(self.step(step, there, here)?);
+            }
+            return Some(());
+        };
+        let (owner, slot) = (visit[0].owner.index(), exchange.slot(&visit[0]));
+        let distance = |to: usize| (to + self.recorded - there) % self.recorded;
+        // Whose object it is, and which of the objects of that one.
+        let other = match exchange.pairs && owner == there {
+            true => distance(slot as usize),
+            false => distance(owner),
+        };
+        let others: Vec<usize> = match other {
+            0 => vec![here],
+            other => exchange
+                .distances(other, self.processes)
+                .map(|d| (here + d) % self.processes)
+                .collect(),
+        };
+        let part = 1.0 / others.len().max(1) as f64;
+        for other in others {
+            let (owner, slot) = match exchange.pairs {
+                true if owner == there => (here, other as u32),
+                true => (other, here as u32),
+                false => (other, slot),
+            };
+            let owner = MpId(owner as u32);
+            let var = self.variable(visit[0].object.var, owner)?;
+            steps.extend(visit.iter().map(|step| {
+                let bytes = exchange.bytes(step, &variable, self.processes);
+                Step {
+                    thinking: step.thinking.times(part),
+                    owner,
+                    object: ObjectId::new(var, slot),
+                    bytes,
+                    together: bytes.max(
+                        (f64::from(step.together) * f64::from(bytes) / f64::from(step.bytes.max(1)))
+                            as u32,
+                    ),
+                    ..*step
+                }
+            }));
+        }
+        Some(())
+    }
+
+    /// The variable for the objects of this owner.
+    fn variable(&mut self, recorded: VarId, owner: MpId) -> Option<VarId> {
+        if let Some(var) = self.variables.get(&(recorded, owner)) {
+            return Some(*var);
+        }
+        let var = VarId(self.free);
+        self.free = self.free.checked_add(1)?;
+        self.variables.insert((recorded, owner), var);
+        Some(var)
+    }
+
     /// What process `here` does in place of a step of process `there`.
     fn step(&mut self, step: &Step, there: usize, here: usize) -> Option<Step> {
         if step.op == Op::Barrier {
@@ -245,15 +346,7 @@ impl Places {
                 MpId(owner as u32)
             }
         };
-        let var = match self.variables.get(&(step.object.var, owner)) {
-            Some(var) => *var,
-            None => {
-                let var = VarId(self.free);
-                self.free = self.free.checked_add(1)?;
-                self.variables.insert((step.object.var, owner), var);
-                var
-            }
-        };
+        let var = self.variable(step.object.var, owner)?;
         Some(Step {
             owner,
             object: ObjectId::new(var, step.object.index),
@@ -262,7 +355,45 @@ impl Places {
     }
 }
 
+/// The steps of a process, those that belong together in one: what it does at one object before it goes on to another, and a section as
+/// a whole.
+fn visits(steps: &[Step]) -> impl Iterator<Item = &[Step]> {
+    let mut rest = steps;
+    std::iter::from_fn(move || {
+        let first = rest.first()?;
+        let mut sections = 0;
+        let goes_on = |s: &&Step| {
+            let goes_on = s.op != Op::Barrier && (sections > 0 || s.object == first.object);
+            match s.op {
+                Op::Acquire => sections += 1,
+                Op::Release => sections = i32::max(sections - 1, 0),
+                _ => {}
+            }
+            goes_on
+        };
+        let count = rest.iter().take_while(goes_on).count().max(1);
+        let (visit, others) = rest.split_at(count);
+        rest = others;
+        Some(visit)
+    })
+}
+
+/// Whether all are at one object.
+fn is_of_one(visit: &[Step]) -> bool {
+    visit
+        .windows(2)
+        .all(|pair| pair[0].object == pair[1].object)
+}
+
 impl Thinking {
+    fn and(self, other: Self) -> Self {
+        Self {
+            computing: self.computing + other.computing,
+            asleep: self.asleep + other.asleep,
+            without: self.without + other.without,
+        }
+    }
+
     fn times(self, factor: f64) -> Self {
         Self {
             computing: self.computing * factor,

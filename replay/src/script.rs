@@ -31,6 +31,10 @@ impl Mean {
         self.count += 1.0;
     }
 
+    pub(crate) fn count(self) -> f64 {
+        self.count
+    }
+
     /// None of nothing.
     pub(crate) fn get(self) -> Option<Time> {
         (self.count > 0.0).then(|| (self.sum / self.count).exp())

@@ -2,6 +2,7 @@
 
 mod fitted;
 mod runs;
+mod scaled;
 
 use dosmos_proto::{ApId, Component, CopyPolicy, MpId, Nanos, TopologyBuilder, VarId};
 use dosmos_replay::{Calibrated, Change, Costs};
@@ -42,7 +43,7 @@ fn what_is_asked_for_ahead_is_waited_for_where_it_is_needed() {
         run.does(0, 10 * MS, Op::Read, 0, 0);
         let mut spent = dosmos_proto::Spent::default();
         spent.add(Component::Busy, Nanos(10 * MS), 0);
-        let waited = if told { 10 * US } else { 1_000 * US };
+        let waited = if told { 10 * US } else { 1_100 * US };
         spent.add(Component::Fault, Nanos(waited), 10);
         run.spent[1].spent = spent;
         run.script()
@@ -298,7 +299,7 @@ fn who_has_waited_for_long_has_to_be_woken() {
     // The memory process had nothing to do for a millisecond; the application process waits for microseconds only.
     assert_eq!(each(MS, &slow), 4 + 5 + 20);
     assert_eq!(each(50 * US, &slow), 4);
-    // With no processor that sleeps, only what waking costs of a processor is left.
+    // With no processor that sleeps, only what waking costs of a processor is left; the last one is alone with it, and waits asleep.
     let mut run = Run::of(2);
     run.does(0, MS, Op::Read, 0, 20 * US);
     run.does(1, 3 * MS, Op::Read, 1, 20 * US);
@@ -307,7 +308,71 @@ fn who_has_waited_for_long_has_to_be_woken() {
         ..slow
     };
     let length = run.script().replay(&one, &Change::default()).length;
-    assert!(length.0 / US < 4000 + 2 * (4 + 5) + 21, "{length}");
+    assert!(
+        length.0 / US < 4000 + 2 * (4 + 2 * 5) + 2 * 20 + 1,
+        "{length}"
+    );
+}
+
+#[test]
+fn where_others_need_the_processor_nobody_waits_awake() {
+    // Two processes on two processors, whose messages are answered at once; on one, each time somebody has to be woken.
+    let length = |processors: usize, woken_ns: f64| {
+        let mut run = Run::of(2);
+        for ap in [0, 1].repeat(1_000) {
+            run.does(ap, 30 * US, Op::Read, ap, 10 * US);
+        }
+        let costs = Costs {
+            processors,
+            woken_ns,
+            ..costs()
+        };
+        let outcome = run.script().replay(&costs, &Change::default());
+        assert!(outcome.is_whole(), "{outcome:?}");
+        outcome.length.0 / US
+    };
+    let near = |us: u64, expected: u64| us.abs_diff(expected) < expected / 50;
+    let free = length(2, 5e3);
+    assert!(near(free, 34_000), "{free}");
+    // Two processes of 30 µs and 4 µs for messages; and a memory process and an application process woken for each.
+    let shared = length(1, 0.0);
+    assert!(near(shared, 68_000), "{shared}");
+    let shared = length(1, 5e3);
+    assert!(near(shared, 68_000 + 2 * 10_000), "{shared}");
+}
+
+#[test]
+fn what_nobody_waits_for_is_not_waited_for_at_a_barrier() {
+    // Each process writes an object of its own, waits for no reply, and goes to a barrier.
+    let length = |waits: u64| {
+        let mut run = Run::of(2);
+        for round in 0..10 {
+            for ap in 0..2 {
+                run.does(ap, MS, Op::Write, ap, 10 * US).object.index = ap;
+            }
+            run.barrier(round);
+        }
+        for spent in &mut run.spent {
+            let mut told = dosmos_proto::Spent::default();
+            told.add(Component::Busy, Nanos(10 * MS), 0);
+            told.add(Component::Local, Nanos(10 * waits), 10);
+            told.add(Component::Barrier, Nanos(200 * US), 10);
+            spent.spent = told;
+        }
+        let costs = Costs {
+            near_ns: 250e3,
+            ..costs()
+        };
+        let outcome = run.script().replay(&costs, &Change::default());
+        assert!(outcome.is_whole(), "{outcome:?}");
+        outcome.length.0 / US
+    };
+    let (waiting, posted) = (length(30 * US), length(12 * US));
+    // A way there and back, ten times.
+    assert!(
+        (waiting - posted).abs_diff(5_000) < 100,
+        "{waiting} {posted}"
+    );
 }
 
 #[test]

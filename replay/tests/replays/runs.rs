@@ -3,7 +3,7 @@
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
     ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, TopologyBuilder,
-    VarId,
+    VarId, Variable,
 };
 use dosmos_replay::{Change, Costs, Outcome, Script, ScriptBuilder};
 use dosmos_trace::query::{Breakdown, Catalog};
@@ -11,6 +11,9 @@ use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 
 pub(crate) const US: u64 = 1_000;
 pub(crate) const MS: u64 = 1_000_000;
+
+/// A process waits for so much longer than its memory process takes for an operation.
+const HOP: u64 = 10 * US;
 
 /// An end of a message takes 1 µs of a processor; nothing else takes time.
 pub(crate) fn costs() -> Costs {
@@ -70,6 +73,8 @@ pub(crate) struct Run {
     pub(crate) spent: Vec<PhaseTimes>,
     /// What each memory process says that serving took of a processor; none: they do not say it.
     pub(crate) serving: Option<u64>,
+    /// Variables whose declarations are known.
+    pub(crate) variables: Vec<Variable>,
 }
 
 impl Run {
@@ -83,6 +88,7 @@ impl Run {
             now: vec![0; processes as usize],
             spent: (0..processes).map(times).collect(),
             serving: None,
+            variables: Vec::new(),
         }
     }
 
@@ -106,7 +112,7 @@ impl Run {
             Op::Acquire | Op::Release => Component::Lock,
             Op::Barrier => Component::Barrier,
         };
-        spent.spent.add(waits, Nanos(takes), 1);
+        spent.spent.add(waits, Nanos(takes + HOP), 1);
         self.records.push(Record {
             start,
             duration: Nanos(takes),
@@ -142,7 +148,10 @@ impl Run {
     }
 
     pub(crate) fn script(&self) -> Script {
-        let mut builder = ScriptBuilder::new(catalog(self.now.len() as u32));
+        let mut builder = ScriptBuilder::new(Catalog {
+            variables: self.variables.clone(),
+            ..catalog(self.now.len() as u32)
+        });
         let mut records = self.records.clone();
         records.sort_by_key(|r| r.start);
         records.iter().for_each(|r| builder.add(r));
