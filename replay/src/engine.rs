@@ -17,6 +17,7 @@ use crate::ids::{OpId, Opening, Process, PublicationId, Time};
 use crate::locks::Locks;
 use crate::places::{Places, Way};
 use crate::polls::Versions;
+use crate::queues::Queues;
 use crate::script::{Mean, Script};
 use crate::thread::{Step, Thinking};
 
@@ -87,7 +88,11 @@ enum Event {
 /// Where an application process is.
 #[derive(Debug, Default)]
 pub(crate) struct Runner {
+    /// Whose steps it takes: its own, but for work that another process took in the run.
+    thread: usize,
     next: usize,
+    /// The next step takes work, and it is known which.
+    dealt: bool,
     thinking: bool,
     under_way: u32,
     ended: Option<Time>,
@@ -205,6 +210,7 @@ pub(crate) struct Engine<'a> {
     sent: u64,
     pub(crate) data: PerOrigin<Mean>,
     balance: Balance,
+    queues: Queues,
     pub(crate) versions: Versions,
     /// Reads that may still be made once more, as nothing has changed.
     reads_left: usize,
@@ -225,7 +231,13 @@ impl<'a> Engine<'a> {
         Self {
             script,
             costs: *costs,
-            runners: script.threads.iter().map(|_| Runner::default()).collect(),
+            runners: (0..script.threads.len())
+                .map(|thread| Runner {
+                    thread,
+                    ..Runner::default()
+                })
+                .collect(),
+            queues: Queues::of(&script.threads),
             ops: Slab::new(),
             publications: Slab::new(),
             locks: Locks::default(),
@@ -411,18 +423,20 @@ impl<'a> Engine<'a> {
     }
 
     fn thinking(&self, ap: u32) -> Thinking {
-        let thread = &self.script.threads[ap as usize];
-        let next = self.runners[ap as usize].next;
+        let Runner {
+            thread: of, next, ..
+        } = self.runners[ap as usize];
+        let thread = &self.script.threads[of];
         let step = thread.steps.get(next);
         let thinking = step.map_or(thread.tail, |s| s.thinking);
         let phase = step.map_or_else(|| thread.last_phase(), |s| s.phase);
-        self.balance.of_phase(ap, phase, thinking)
+        self.balance.of_phase(of as u32, phase, thinking)
     }
 
     /// A process goes on, if nothing that it waits for is under way.
     fn proceed(&mut self, ap: u32) {
-        let steps = &self.script.threads[ap as usize].steps;
         let runner = &mut self.runners[ap as usize];
+        let steps = &self.script.threads[runner.thread].steps;
         let ahead = steps.get(runner.next).map_or(0, |s| s.ahead);
         let waits = runner.joins || runner.under_way > ahead;
         if runner.thinking || runner.ended.is_some() || waits {
@@ -438,7 +452,14 @@ impl<'a> Engine<'a> {
         let runner = &mut self.runners[ap as usize];
         runner.thinking = false;
         runner.waits_for = None;
-        let next = self.script.threads[ap as usize].steps.get(runner.next);
+        if !runner.dealt
+            && let Some(step) = self.script.threads[runner.thread].steps.get(runner.next)
+            && let Some(queue) = step.takes_from
+        {
+            (runner.thread, runner.next) = self.queues.next(queue, ap as usize);
+            runner.dealt = true;
+        }
+        let next = self.script.threads[runner.thread].steps.get(runner.next);
         runner.joins = match next {
             Some(step) if step.op != Op::Barrier => runner.asked.contains(&step.object),
             _ => !runner.asked.is_empty(),
@@ -456,6 +477,7 @@ impl<'a> Engine<'a> {
             return;
         }
         runner.next += 1;
+        runner.dealt = false;
         if awaited {
             return self.proceed(ap);
         }

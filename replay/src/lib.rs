@@ -12,6 +12,7 @@
 //! | `script`, `thread` | from records to what each process does: [`ScriptBuilder`], [`Script`] |
 //! | `neighbours` | accesses that one call could make |
 //! | `polls` | reading until something has changed, and what has |
+//! | `queues` | work that processes take from a shared counter, and who takes it |
 //! | `think` | how much of the time between two operations is computing, from the breakdown |
 //! | `costs` | what messages cost: processor time of each end, and time on the way |
 //! | `change` | what is to be different: [`Change`] |
@@ -25,7 +26,7 @@
 //! | `calibrate` | costs such that the replay of the run as it was takes as long as the run |
 //!
 //! Limits, which the outcome states: a process takes the same decisions whatever it reads (but that it reads until something
-//! has changed), so a program that takes work from a queue makes as many operations as it did; accesses in the application process ([in-process
+//! has changed, and takes work from a shared counter as it comes to it); accesses in the application process ([in-process
 //! records](dosmos_trace::record::Flags)) are part of its computing.
 
 mod asked;
@@ -45,6 +46,7 @@ pub mod neighbours;
 mod operations;
 mod places;
 mod polls;
+mod queues;
 mod scale;
 mod script;
 mod think;

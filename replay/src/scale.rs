@@ -23,6 +23,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::balance::sums;
 use crate::exchange::Exchange;
 use crate::ids::Time;
+use crate::queues;
 use crate::script::{MOST_STEPS, Script};
 use crate::thread::{Step, Thinking, Thread};
 
@@ -153,7 +154,9 @@ impl Script {
                 ..*recorded
             };
             let mut carried = Thinking::default();
-            for visit in visits(&recorded.steps) {
+            let (copy, copies) = places.copy(i);
+            let dealt = dealt(&recorded.steps, copy, copies);
+            for visit in visits(&dealt) {
                 let first = thread.steps.len();
                 places.visit(visit, like, i, &mut thread.steps)?;
                 steps += thread.steps.len() - first;
@@ -258,6 +261,14 @@ impl Places {
         like(process, self.recorded, self.processes)
     }
 
+    /// Which of the processes that do what one did this is, and how many there are.
+    fn copy(&self, process: usize) -> (usize, usize) {
+        let same = |other: &usize| self.like(*other) == self.like(process);
+        let before = (0..process).rev().take_while(same).count();
+        let after = (process..self.processes).take_while(same).count();
+        (before, before + after)
+    }
+
     /// Where a recorded memory process is among all.
     fn same_place(&self, recorded: MpId) -> MpId {
         MpId((recorded.index() * self.processes / self.recorded) as u32)
@@ -353,6 +364,40 @@ impl Places {
             ..*step
         })
     }
+}
+
+/// The steps of the `copy`-th of so many processes that do what one did: of the work that it took from a queue each of them takes a part.
+fn dealt(steps: &[Step], copy: usize, copies: usize) -> Vec<Step> {
+    let mut dealt: Vec<Step> = Vec::with_capacity(steps.len());
+    let mut works = queues::works(steps).enumerate().peekable();
+    let mut at = 0;
+    // What lies before a step that is left out lies before the next one.
+    let mut before: Option<Thinking> = None;
+    let mut taken = |step: &Step, times: f64, before: &mut Option<Thinking>| {
+        let thinking = before.take().unwrap_or_else(|| step.thinking.times(times));
+        dealt.push(Step { thinking, ..*step });
+    };
+    while let Some(step) = steps.get(at) {
+        let Some((number, work)) = works.next_if(|(_, work)| work.start == at) else {
+            taken(step, 1.0, &mut before);
+            at += 1;
+            continue;
+        };
+        if number % copies == copy {
+            // All that process would do is divided among as many.
+            taken(step, 1.0, &mut before);
+            for step in &steps[work.start + 1..work.end] {
+                taken(step, copies as f64, &mut before);
+            }
+            // What is done last lies before the step with which it takes more.
+            let last = steps.get(work.end).map(|s| s.thinking);
+            before = last.map(|thinking| thinking.times(copies as f64));
+        } else {
+            before.get_or_insert(step.thinking);
+        }
+        at = work.end;
+    }
+    dealt
 }
 
 /// The steps of a process, those that belong together in one: what it does at one object before it goes on to another, and a section as

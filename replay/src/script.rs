@@ -12,6 +12,7 @@ use crate::gaps;
 use crate::ids::{Opening, Time};
 use crate::neighbours;
 use crate::polls;
+use crate::queues;
 use crate::think;
 use crate::thread::{Step, Thinking, Thread};
 
@@ -171,6 +172,7 @@ impl ScriptBuilder {
         let told = times.processor.len() == memory_processes && serving > 0.0;
         think::divide(&mut threads, times);
         polls::find(&mut threads);
+        queues::find(&mut threads);
         (length > 0.0).then_some(Script {
             catalog: self.catalog,
             threads,
@@ -207,6 +209,8 @@ impl Reading {
             cached: record.flags.optimized,
             in_process: record.flags.in_process,
             stored: record.op == Op::Write && record.bytes > 0,
+            atomic: record.flags.atomic,
+            takes_from: None,
             object: record.object,
             owner: record.peer,
             bytes,

@@ -38,6 +38,10 @@ pub(crate) struct Step {
     pub(crate) in_process: bool,
     /// A write that stored something; a release of a section that wrote.
     pub(crate) stored: bool,
+    /// A write that is an atomic operation.
+    pub(crate) atomic: bool,
+    /// With it the process takes work that any other could have taken, from the queue of that number ([`crate::queues`]).
+    pub(crate) takes_from: Option<u32>,
     pub(crate) object: ObjectId,
     /// It goes on where the one before ended ([`crate::neighbours`]).
     pub(crate) goes_on: bool,

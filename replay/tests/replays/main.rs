@@ -1,6 +1,7 @@
 //! Replays of small runs whose lengths can be worked out by hand.
 
 mod fitted;
+mod queues;
 mod runs;
 mod scaled;
 
