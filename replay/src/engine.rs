@@ -27,7 +27,7 @@ const AWAKE_NS: Time = spin::LIMIT.as_nanos() as Time;
 /// The same for a memory process whose application processes all wait for it.
 const WAITED_FOR_AWAKE_NS: Time = spin::WAITED_FOR_LIMIT.as_nanos() as Time;
 
-/// Nobody waits awake for about so many times as long as others needed the processors (`dosmos_proto::spin`).
+/// For how long nobody waits awake, over how long others needed the processors, about (`dosmos_proto::spin`).
 const MISTRUST: f64 = 2.0;
 
 /// Reads that are made once more, as nothing has changed, in all.

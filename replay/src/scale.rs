@@ -168,8 +168,7 @@ impl Script {
                     None => {
                         carried = visit
                             .iter()
-                            .map(|s| s.thinking)
-                            .fold(carried, Thinking::and)
+                            .fold(carried, |all, step| all.and(step.thinking));
                     }
                 }
             }
@@ -366,7 +365,7 @@ impl Places {
     }
 }
 
-/// The steps of the `copy`-th of so many processes that do what one did: of the work that it took from a queue each of them takes a part.
+/// The steps of number `copy` of the `copies` processes that do what one did: the work that it took from a queue is divided among them.
 fn dealt(steps: &[Step], copy: usize, copies: usize) -> Vec<Step> {
     let mut dealt: Vec<Step> = Vec::with_capacity(steps.len());
     let mut works = queues::works(steps).enumerate().peekable();

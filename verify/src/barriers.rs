@@ -26,6 +26,10 @@ fn number_of(record: &Record) -> Number {
 struct Opening {
     arrived: Vec<Record>,
     passed: usize,
+    /// Somebody passed it without waiting for all.
+    given_up: bool,
+    /// The first that came had passed it before, or a later one: that is said of it, and not that others are missing.
+    again: bool,
     /// What comes before who passes.
     past: Past,
 }
@@ -35,8 +39,6 @@ struct Barrier {
     /// None: not known.
     participants: Option<Vec<ApId>>,
     openings: FxHashMap<Number, Opening>,
-    /// The last opening that somebody passed without waiting for all.
-    given_up: Number,
     /// Arrivals that failed: whether the opening then counted them is not recorded.
     failed: FxHashMap<ApId, Failed>,
 }
@@ -106,7 +108,6 @@ impl Barriers {
         self.barriers.entry(id).or_insert_with(|| Barrier {
             participants: names.participants(id),
             openings: FxHashMap::default(),
-            given_up: (0, 0),
             failed: FxHashMap::default(),
         })
     }
@@ -123,10 +124,9 @@ impl Barriers {
         let (ap, id, generation) = (record.ap, record.object.var, record.object.index);
         let number = number_of(record);
         self.untold |= number.0 == 0;
-        if let Some(before) = self.passages[ap.index()].insert(id, *record)
-            && before.version == record.version
-            && generation <= before.object.index
-        {
+        let before = self.passages[ap.index()].insert(id, *record);
+        let later = before.filter(|b| b.version == record.version && generation <= b.object.index);
+        if let Some(before) = later {
             let records = [before, *record];
             found.certain(Kind::BarrierRepeated, record.object, &records, |names| {
                 format!(
@@ -143,11 +143,13 @@ impl Barriers {
         let opening = openings.entry(number).or_insert_with(|| Opening {
             arrived: Vec::with_capacity(n),
             passed: 0,
+            given_up: false,
+            again: later.is_some(),
             past: past.clone(),
         });
         opening.past.join(past);
         opening.arrived.push(*record);
-        if number <= barrier.given_up && opening.passed > 0 {
+        if opening.given_up {
             found.disordered(id);
         }
         let full = opening.arrived.len() == n;
@@ -180,8 +182,8 @@ impl Barriers {
         };
         opening.passed += 1;
         if opening.arrived.len() < n {
-            barrier.given_up = barrier.given_up.max(number);
-        } else if opening.passed >= n && n > 0 {
+            opening.given_up = true;
+        } else if opening.passed == n {
             barrier.openings.remove(&number);
         }
     }
@@ -195,7 +197,8 @@ impl Barriers {
                 found.doubt(Question::UnknownBarrier, *id);
                 continue;
             };
-            let mut openings: Vec<(&Number, &Opening)> = barrier.openings.iter().collect();
+            let openings = barrier.openings.iter().filter(|(_, o)| !o.again);
+            let mut openings: Vec<(&Number, &Opening)> = openings.collect();
             openings.sort_by_key(|(number, _)| **number);
             for ((_, generation), opening) in openings {
                 let came = |ap: &&ApId| opening.arrived.iter().any(|r| r.ap == **ap);

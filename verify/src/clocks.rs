@@ -44,9 +44,7 @@ impl Clock {
             return;
         }
         let own = Arc::make_mut(&mut self.0);
-        if own.len() < other.0.len() {
-            own.resize(other.0.len(), 0);
-        }
+        own.resize(own.len().max(other.0.len()), 0);
         for (mine, theirs) in own.iter_mut().zip(other.0.iter()) {
             *mine = (*mine).max(*theirs);
         }

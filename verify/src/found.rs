@@ -119,10 +119,6 @@ impl Found {
         self.doubt(Question::Order, of);
     }
 
-    pub(crate) fn is_disordered(&self) -> bool {
-        self.disordered
-    }
-
     /// A coordinator may have been started again and count the openings of barriers anew, and the records do not tell which start
     /// of it an opening is of. If two have one number, who passed the first one was taken to come after what was written before the
     /// second.
@@ -164,8 +160,8 @@ impl Found {
     /// What nothing orders may be ordered.
     fn withdraw_races(&mut self) {
         let race = |(kind, _): &(Kind, VarId)| *kind == Kind::DataRace;
-        for ((_, of), _) in self.presumed.extract_if(.., |key, _| race(key)) {
-            *self.doubts.entry((Question::Order, of)).or_default() += 1;
+        for ((_, of), (count, _)) in self.presumed.extract_if(.., |key, _| race(key)) {
+            *self.doubts.entry((Question::Order, of)).or_default() += count;
         }
     }
 }

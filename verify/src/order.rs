@@ -5,6 +5,10 @@ use dosmos_trace::Record;
 
 use crate::clocks::{Clock, Past, Start};
 
+/// Phases after which what everybody knows is worked out again; the number of processes, if that is larger, since the work is one
+/// join of clocks for each process.
+const FLOOR_AFTER: usize = 256;
+
 #[derive(Debug)]
 struct Process {
     start: Start,
@@ -20,8 +24,8 @@ pub(crate) struct Order {
     starts: usize,
     /// What comes before the next step of everybody, as of some time ago.
     floor: Clock,
-    /// Phases begun since `floor` was worked out.
-    phases: usize,
+    /// Phases that begin before `floor` is worked out again.
+    phases_left: usize,
 }
 
 impl Order {
@@ -35,7 +39,7 @@ impl Order {
             processes: (0..processes).map(process).collect(),
             starts: processes,
             floor: Clock::new(processes),
-            phases: 0,
+            phases_left: FLOOR_AFTER,
         }
     }
 
@@ -96,11 +100,14 @@ impl Order {
     pub(crate) fn next_phase(&mut self, ap: ApId) {
         let process = &mut self.processes[ap.index()];
         process.past.next_phase(process.start);
-        self.phases += 1;
-        if self.phases < 256.max(4 * self.processes.len()) {
-            return;
-        }
-        self.phases = 0;
+        let Some(left) = self.phases_left.checked_sub(1) else {
+            self.phases_left = FLOOR_AFTER.max(self.processes.len());
+            return self.raise_floor();
+        };
+        self.phases_left = left;
+    }
+
+    fn raise_floor(&mut self) {
         let mut clocks = self.processes.iter().map(|p| &p.past.clock);
         if let Some(first) = clocks.next() {
             let mut floor = first.clone();

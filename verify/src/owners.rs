@@ -91,14 +91,11 @@ impl Object {
         }
         let error = found.names().own_clock_error(grant.peer);
         // Of one owner: what has replicas may have several, one after the other.
-        let later = |l: &Record| l.peer == grant.peer && grant.end() < l.end();
-        let Some(latest) = self.latest.filter(later) else {
-            self.latest = Some(*grant);
+        let latest = self.latest.filter(|l| l.peer == grant.peer);
+        self.latest = latest.into_iter().chain([*grant]).max_by_key(Record::end);
+        let Some(latest) = latest.filter(|l| l.end() - grant.end() > error) else {
             return;
         };
-        if latest.end() - grant.end() <= error {
-            return;
-        }
         found.certain(Kind::OutOfTurn, grant.object, &[latest, *grant], |names| {
             format!(
                 "the request of {} reached the owner before that of {} and was granted after it",
@@ -113,7 +110,6 @@ impl Object {
             && release.version == grant.version
             && release.ap != grant.ap
             && release.peer == grant.peer
-            && grant.end() < release.end()
             && release.end() - grant.end() > found.names().own_clock_error(grant.peer)
         {
             let records = [release, grant];

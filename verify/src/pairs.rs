@@ -102,10 +102,9 @@ fn together(a: &Record, b: &Record) -> bool {
     a.op == Op::Write || a.version == b.version
 }
 
-/// Whether a record has a counterpart of the other side.
+/// Whether a record of an access to an object that did not fail has a counterpart of the other side.
 pub(crate) fn is_remote(record: &Record) -> bool {
-    let served = !record.flags.failed && !record.flags.waiting && record.op != Op::Barrier;
-    served && (record.side == Side::Owner || record.origin != Origin::Local)
+    record.side == Side::Owner || record.origin != Origin::Local
 }
 
 #[cfg(test)]
@@ -155,5 +154,25 @@ mod tests {
             let one_less = odd(all[..all.len() - 1].iter().copied());
             assert!(matches!(one_less[..], [Odd::Alone(_, 1)]), "{one_less:?}");
         }
+    }
+
+    #[test]
+    fn of_those_that_wait_for_the_other_side_the_first_are_compared_and_the_others_counted() {
+        let differ = |ahead: usize, other: usize| {
+            let served = (0..ahead as u64).map(|v| record(Side::Owner, v));
+            let told = (0..ahead).map(|i| {
+                let version = if i == other { 1_000 } else { i };
+                record(Side::Requester, version as u64)
+            });
+            odd(served.chain(told))
+        };
+        for other in [0, KEPT - 1] {
+            let found = differ(KEPT + 5, other);
+            let [Odd::Differ(served, told)] = found[..] else {
+                panic!("{found:?}");
+            };
+            assert_eq!((served.version, told.version), (other as u64, 1_000));
+        }
+        assert_eq!(differ(KEPT + 5, KEPT), []);
     }
 }

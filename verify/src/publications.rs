@@ -16,8 +16,6 @@ use crate::steps::Step;
 
 /// Publications that are kept of one object before some between are forgotten.
 const PUBLICATIONS: usize = 64;
-/// From this number on, those that a newer one hides from everybody are dropped.
-const TIDY: usize = 8;
 
 /// The content changed for everybody: whoever comes after this phase of this start of `ap` sees version `version`, or a newer one.
 #[derive(Clone, Debug)]
@@ -193,11 +191,10 @@ impl Publications {
         let list = &mut self.objects[slot].publications;
         let at = list.partition_point(|p| p.version <= version);
         list.insert(at, publication);
-        if list.len() > TIDY {
-            let hides = |p: &Publication| p.is_known_by(order.floor());
-            if let Some(newest) = list.iter().rposition(hides) {
-                list.drain(..newest);
-            }
+        // Those that a newer one hides from everybody are dropped.
+        let hides = |p: &Publication| p.is_known_by(order.floor());
+        if let Some(newest) = list.iter().rposition(hides) {
+            list.drain(..newest);
         }
         if list.len() > PUBLICATIONS {
             thin(list);
@@ -223,23 +220,18 @@ impl Publications {
 
     /// A release that made a version after `older`, at most `newer`, and changed the content.
     pub(crate) fn changed(&self, slot: usize, older: u64, newer: u64) -> Option<&Publication> {
-        let mut list = self.objects[slot].publications.iter().rev();
-        list.find(|p| p.released && older < p.version && p.version <= newer)
+        let list = self.objects[slot].publications.iter().rev();
+        let mut list = list.take_while(|p| older < p.version);
+        list.find(|p| p.released && p.version <= newer)
     }
 }
 
 /// Forgets every second publication of the older half.
 fn thin(list: &mut Vec<Publication>) {
-    let half = list.len() / 2;
-    let mut kept: Vec<Publication> = Vec::with_capacity(list.len());
-    for (i, publication) in list.drain(..).enumerate() {
-        if i < half && i % 2 == 1 {
-            if let Some(before) = kept.last_mut() {
-                before.gap = true;
-            }
-        } else {
-            kept.push(publication);
-        }
-    }
-    *list = kept;
+    let newer = list.split_off(list.len() / 2);
+    let older = list.iter().step_by(2).map(|p| Publication {
+        gap: true,
+        ..p.clone()
+    });
+    *list = older.chain(newer).collect();
 }

@@ -86,9 +86,6 @@ impl Races {
         if found.names().is_ordered_by_words(of) {
             return found.doubt(Question::Words, of);
         }
-        if found.is_disordered() {
-            return found.doubt(Question::Order, of);
-        }
         if by_own_clock(record) || by_own_clock(&race.earlier.record) {
             object.unsure = true;
             return;

@@ -124,11 +124,7 @@ impl Reads {
             return;
         }
         let before = seen.and_then(|s| s.read);
-        let back = |before: &Record| {
-            (read.version < before.version)
-                .then(|| publications.changed(slot, read.version, before.version))
-                .flatten()
-        };
+        let back = |before: &Record| publications.changed(slot, read.version, before.version);
         if let Some(before) = before
             && let Some(p) = back(&before)
         {

@@ -78,10 +78,6 @@ impl Steps {
         !self.processes[ap.index()].waiting.is_empty()
     }
 
-    pub(crate) fn is_any_waiting(&self) -> bool {
-        !self.waiting.is_empty()
-    }
-
     /// A step waits, behind those of its process that do.
     pub(crate) fn wait(&mut self, step: Step) {
         let ap = step.record.ap;
@@ -131,5 +127,68 @@ impl Steps {
         let waiting = self.waiting.iter().map(|ap| &self.processes[ap.index()]);
         let open = waiting.flat_map(|p| p.open.iter());
         open.map(|s| s.record.end()).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dosmos_proto::{MpId, ObjectId};
+    use dosmos_trace::record::Flags;
+    use dosmos_trace::{Origin, Side};
+
+    fn step() -> Step {
+        let record = Record {
+            start: Nanos(100),
+            duration: Nanos(5),
+            wait: Nanos::ZERO,
+            service: Nanos::ZERO,
+            op: Op::Acquire,
+            side: Side::Requester,
+            origin: Origin::Local,
+            flags: Flags::default(),
+            object: ObjectId::default(),
+            ap: ApId(1),
+            mp: MpId(0),
+            peer: MpId(0),
+            count: 1,
+            bytes: 0,
+            version: 0,
+            range: (0, 0),
+        };
+        Step { slot: 0, record }
+    }
+
+    #[test]
+    fn a_process_waits_once_however_many_of_its_steps_do() {
+        let mut steps = Steps::new(2);
+        (0..3).for_each(|_| steps.wait(step()));
+        assert_eq!(steps.take_waiting(), [ApId(1)]);
+        (0..3).for_each(|_| steps.go_on(ApId(1)));
+        assert!(steps.first_waiting(ApId(1)).is_none());
+    }
+
+    #[test]
+    fn so_many_records_wait_at_a_time_and_what_went_on_does_not_count() {
+        let mut steps = Steps::new(2);
+        for _ in 0..MOST_WAITING + 1 {
+            steps.wait(step());
+            steps.go_on(ApId(1));
+        }
+        assert!(steps.is_patient(&step().record));
+        (1..MOST_WAITING).for_each(|_| steps.wait(step()));
+        assert!(steps.is_patient(&step().record));
+        steps.wait(step());
+        assert!(!steps.is_patient(&step().record));
+    }
+
+    #[test]
+    fn what_must_come_before_the_end_of_a_step_is_waited_for_so_long() {
+        let mut steps = Steps::new(2);
+        let until = step().record.end() + SLACK;
+        steps.pass_time(until);
+        assert!(steps.is_patient(&step().record));
+        steps.pass_time(until + Nanos(1));
+        assert!(!steps.is_patient(&step().record));
     }
 }

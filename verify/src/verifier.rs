@@ -119,14 +119,12 @@ impl Verifier {
 
     fn take_together(&mut self) {
         let mut group = mem::take(&mut self.together);
-        if group.len() > 1 {
-            // A section's writes, then its release; who arrives at a barrier has done the rest.
-            group.sort_by_key(|r| match r.op {
-                Op::Read | Op::Write => 0,
-                Op::Acquire | Op::Release => 1,
-                Op::Barrier => 2,
-            });
-        }
+        // A section's writes, then its release; who arrives at a barrier has done the rest.
+        group.sort_by_key(|r| match r.op {
+            Op::Read | Op::Write => 0,
+            Op::Acquire | Op::Release => 1,
+            Op::Barrier => 2,
+        });
         for record in group.drain(..) {
             self.take(record);
         }
@@ -214,9 +212,7 @@ impl Verifier {
         while self.steps.pass_time(now) {
             self.wake();
         }
-        if self.steps.is_any_waiting() {
-            self.wake();
-        }
+        self.wake();
     }
 
     /// Processes that wait go on as far as they can.
@@ -234,7 +230,7 @@ impl Verifier {
                     self.begin(step);
                 }
             }
-            if !moved || !self.steps.is_any_waiting() {
+            if !moved {
                 return;
             }
         }

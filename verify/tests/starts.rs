@@ -135,6 +135,39 @@ fn what_an_earlier_start_of_a_process_published_others_still_have_to_see() {
     assert!(accused_of(&verdict, Kind::LostWrite), "{verdict:#?}");
 }
 
+/// Its clock has a component more than those of who learns from it.
+#[test]
+fn what_a_later_start_of_a_process_published_others_have_to_see() {
+    let run = |seen| {
+        let mut run = section(1, Y, 100, 0);
+        run.push(acquire(1, X, 200).set(|r| r.flags.first = true));
+        run.push(write(1, X, 210));
+        run.push(release(1, X, 220).version(1));
+        run.extend(section(1, Y, 300, 1));
+        run.push(acquire(2, Y, 400).version(2));
+        run.push(read(2, X, 500).version(seen));
+        run
+    };
+    let verdict = verdict_of(&in_order(run(1)), &lost());
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+    let verdict = verdict_of(&in_order(run(0)), &lost());
+    assert!(accused_of(&verdict, Kind::LostWrite), "{verdict:#?}");
+}
+
+/// An earlier start released what it had not acquired, as far as is recorded, and so learned nothing: it was another one all the
+/// same.
+#[test]
+fn what_an_earlier_start_published_a_later_one_need_not_know() {
+    let run = |again: bool| {
+        let mut run = vec![write(1, X, 100), release(1, Y, 110).version(1)];
+        run.push(read(1, X, 200).set(|r| r.flags.first = again));
+        verdict_of(&in_order(run), &lost())
+    };
+    assert!(accused_of(&run(false), Kind::OwnWriteMissed));
+    let verdict = run(true);
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+}
+
 /// One program after another, with the same names.
 #[test]
 fn programs_that_follow_one_another_do_not_race() {

@@ -6,7 +6,7 @@ use dosmos_trace::record::Op;
 
 use crate::runs::{MS, Run, US, costs};
 
-/// Each process takes something from a counter of process 0 so many times, one after the other in turn while each has some left, and
+/// Each process takes something from a counter of process 0 this number of times, in turn while each has some left, and
 /// works on it for a millisecond; then it looks once more and finds nothing, and goes to a barrier.
 fn takes(times: [u64; 2], before_each: impl Fn(&mut Run, u32)) -> Run {
     let mut run = Run::of(2);

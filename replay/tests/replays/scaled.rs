@@ -56,8 +56,8 @@ fn messages(run: &Run, processes: usize) -> u64 {
     outcome.messages
 }
 
-/// The same by hand, where each of `n` processes writes and reads so many objects a round: there and back to the own memory process, and for a
-/// read to the owner too; two barriers; and each copy is dropped before it is read again.
+/// The same by hand, where each of `n` processes writes and reads `writes` and `reads` objects per round: there and back to the own memory
+/// process, and for a read to the owner too; two barriers; and each copy is dropped before it is read again.
 fn by_hand(n: u64, writes: u64, reads: u64) -> u64 {
     let barriers = 2 * (2 * n + 2 * (n - 1));
     ROUNDS * (n * (2 * writes + 4 * reads) + barriers) + (ROUNDS - 1) * 2 * n * reads
