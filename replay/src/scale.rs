@@ -304,6 +304,9 @@ impl Places {
                 .map(|d| (here + d) % self.processes)
                 .collect(),
         };
+        if others.len().saturating_mul(visit.len()) > MOST_SCALED {
+            return None;
+        }
         let part = 1.0 / others.len().max(1) as f64;
         for other in others {
             let (owner, slot) = match exchange.pairs {

@@ -70,6 +70,16 @@ fn who_reads_what_everyone_has_reads_more_the_more_there_are() {
     assert_eq!(messages(&run, 2), by_hand(2, 1, 1));
     assert_eq!(messages(&run, 4), by_hand(4, 1, 3));
     assert_eq!(messages(&run, 8), by_hand(8, 1, 7));
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let of = |processes| {
+        let scale = Scale {
+            processes: Some(processes),
+            ..Scale::default()
+        };
+        fitted.scaled(&scale).is_some()
+    };
+    // One alone has nobody to read from; of a hundred thousand each would read from all others.
+    assert!(of(1) && !of(100_000));
 }
 
 #[test]
