@@ -2,8 +2,8 @@
 //!
 //! A record tells when an operation began and how long it took, not whether its process waited for it: where messages are fast, one
 //! that was asked for ahead is over long before it is needed, and looks like any other. But each process measures for how long it is
-//! in reads and writes that its memory process served, and in those that others had to serve. Where that is a small part of what
-//! these took by their records, it did not wait for them.
+//! in reads and writes that its memory process served, and in those that others had to serve. Where that is less than these took by their
+//! records, and the way of a reply, it did not wait for them.
 
 use dosmos_proto::{Component, Nanos, PhaseTimes};
 use dosmos_trace::query::Breakdown;
@@ -22,7 +22,6 @@ const KINDS: [(bool, &[Component]); 2] = [
     (true, &[Component::Fault, Component::Cold]),
 ];
 
-/// Marks what processes did not wait for.
 /// What is not in a call.
 const BETWEEN: [Component; 3] = [Component::Busy, Component::Service, Component::Other];
 
