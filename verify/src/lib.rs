@@ -18,6 +18,7 @@ mod context;
 mod found;
 mod kind;
 mod locks;
+mod made;
 mod names;
 mod order;
 mod owners;

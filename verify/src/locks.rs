@@ -7,6 +7,7 @@ use crate::clocks::Past;
 use crate::context::Context;
 use crate::found::{Found, Question};
 use crate::kind::Kind;
+use crate::made::Made;
 use crate::names::Names;
 use crate::order::Order;
 use crate::publications::{Publications, Required};
@@ -58,8 +59,9 @@ struct Lock {
     released: Vec<Released>,
     /// Sections that the owner ended without a release: grant and end.
     ended: Vec<(Record, Record)>,
-    /// Versions that releases made.
+    /// Versions that releases made: how many, and which.
     releases: u64,
+    made: Made,
     /// A grant from this version was not waited for any longer.
     given_up: u64,
     /// Its releases have no versions.
@@ -106,9 +108,9 @@ impl Locks {
     }
 
     /// Whether all that can have made what a grant starts from was seen, if publications of writes outside sections made
-    /// `published` versions. If one of its releases comes after all, something was taken in another order than it was done.
+    /// `published` versions up to that. If one of its releases comes after all, something was taken in another order than it was done.
     pub(crate) fn is_accounted_for(&mut self, slot: usize, grant: &Record, published: u64) -> bool {
-        let seen = grant.version <= self.objects[slot].releases + published;
+        let seen = grant.version <= self.objects[slot].made.before(grant) + published;
         if seen {
             self.give_up(slot, grant);
         }
@@ -294,6 +296,7 @@ impl Locks {
         }
         publications.publish_writes(release, found.names(), order);
         lock.releases += release.accesses();
+        lock.made.add(release.version, release, release.accesses());
         if release.version <= lock.given_up {
             found.disordered(object.var);
         }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use crate::clocks::{Clock, Start};
 use crate::found::{Found, Question};
+use crate::made::Made;
 use crate::names::Names;
 use crate::order::Order;
 use crate::records::is_void;
@@ -64,7 +65,7 @@ struct Object {
     /// Versions that writes outside sections can have made.
     writes: u64,
     /// Those that their publications made.
-    published: u64,
+    published: Made,
 }
 
 #[derive(Debug)]
@@ -102,9 +103,9 @@ impl Publications {
         self.objects[slot].writes
     }
 
-    /// Versions that publications of writes outside sections made.
-    pub(crate) fn published(&self, slot: usize) -> u64 {
-        self.objects[slot].published
+    /// Versions that publications of writes outside sections made, up to that of a grant.
+    pub(crate) fn published(&self, slot: usize, grant: &Record) -> u64 {
+        self.objects[slot].published.before(grant)
     }
 
     /// A write outside sections begins.
@@ -166,7 +167,7 @@ impl Publications {
                 // The version of the publication is at least one higher than that of the write.
                 false => record.version + 1,
             };
-            self.objects[slot].published += 1;
+            self.objects[slot].published.add(version, by, 1);
             self.publish(slot, (record, version, false), by, order);
         }
     }

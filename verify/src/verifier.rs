@@ -189,9 +189,10 @@ impl Verifier {
     fn is_ready(&mut self, Step { slot, record }: &Step) -> bool {
         let there = match record.op {
             Op::Acquire => {
-                let published = self.publications.published(*slot);
-                self.locks.is_released(*slot, record)
-                    || self.locks.is_accounted_for(*slot, record, published)
+                self.locks.is_released(*slot, record) || {
+                    let published = self.publications.published(*slot, record);
+                    self.locks.is_accounted_for(*slot, record, published)
+                }
             }
             Op::Barrier => self.barriers.have_arrived(record),
             _ => true,

@@ -1,0 +1,112 @@
+//! Versions of an object that were made, as far as they are known: whether all up to one are is asked before it is waited for what made them.
+
+use dosmos_proto::Nanos;
+use dosmos_trace::Record;
+
+/// The latest that are kept one by one.
+const KEPT: usize = 64;
+
+/// What made versions.
+#[derive(Clone, Copy, Debug)]
+struct Maker {
+    /// The version made, or one before it.
+    version: u64,
+    /// When it began to be made.
+    start: Nanos,
+    count: u64,
+}
+
+/// Versions made, the older ones counted only.
+#[derive(Debug, Default)]
+pub(crate) struct Made {
+    /// In order of their versions.
+    latest: Vec<Maker>,
+    older: u64,
+    /// The highest version among the older ones.
+    counted: u64,
+}
+
+impl Made {
+    /// `by` made `count` versions, up to `version` or a higher one.
+    pub(crate) fn add(&mut self, version: u64, by: &Record, count: u64) {
+        let maker = Maker {
+            version,
+            start: by.start,
+            count,
+        };
+        let at = self.latest.partition_point(|m| m.version <= version);
+        self.latest.insert(at, maker);
+        if self.latest.len() > KEPT {
+            let oldest = self.latest.remove(0);
+            self.older += oldest.count;
+            self.counted = oldest.version;
+        }
+    }
+
+    /// The number of versions up to that of a grant that were made, at most: no higher ones, and none that began to be made after the grant, since
+    /// who made it may have been followed farther than the process of the grant. 0 if the grant is so old that it is not known.
+    pub(crate) fn before(&self, grant: &Record) -> u64 {
+        if grant.version < self.counted {
+            return 0;
+        }
+        let before = |m: &&Maker| m.version <= grant.version && m.start < grant.end();
+        let latest = self.latest.iter().filter(before).map(|m| m.count);
+        self.older + latest.sum::<u64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dosmos_proto::{ApId, MpId, ObjectId};
+    use dosmos_trace::record::Flags;
+    use dosmos_trace::{Op, Origin, Side};
+
+    fn record(version: u64, start: u64) -> Record {
+        Record {
+            start: Nanos(start),
+            duration: Nanos(10),
+            wait: Nanos::ZERO,
+            service: Nanos::ZERO,
+            op: Op::Acquire,
+            side: Side::Requester,
+            origin: Origin::Local,
+            flags: Flags::default(),
+            object: ObjectId::default(),
+            ap: ApId(0),
+            mp: MpId(0),
+            peer: MpId(0),
+            count: 1,
+            bytes: 0,
+            version,
+            range: (0, 0),
+        }
+    }
+
+    #[test]
+    fn what_was_made_later_did_not_make_what_a_grant_starts_from() {
+        let mut made = Made::default();
+        made.add(3, &record(0, 300), 1);
+        made.add(1, &record(0, 100), 1);
+        made.add(2, &record(0, 350), 2);
+        assert_eq!(made.before(&record(3, 1_000)), 4);
+        // A higher version, and what began after the end of the grant.
+        assert_eq!(made.before(&record(2, 1_000)), 3);
+        assert_eq!(made.before(&record(2, 340)), 1);
+        assert_eq!(made.before(&record(2, 341)), 3);
+        assert_eq!(made.before(&record(0, 1_000)), 0);
+    }
+
+    #[test]
+    fn older_versions_are_counted_only() {
+        let mut made = Made::default();
+        let last = KEPT as u64 + 10;
+        for version in 1..=last {
+            made.add(version, &record(0, version), 1);
+        }
+        assert_eq!(made.latest.len(), KEPT);
+        let late = |version| made.before(&record(version, 1_000));
+        assert_eq!([late(last), late(last + 1), late(10)], [last, last, 10]);
+        assert_eq!(late(9), 0);
+    }
+}
