@@ -24,6 +24,7 @@ pub(crate) struct Made {
     older: u64,
     /// The highest version among the older ones.
     counted: u64,
+    all: u64,
 }
 
 impl Made {
@@ -34,6 +35,7 @@ impl Made {
             start: by.start,
             count,
         };
+        self.all += count;
         let at = self.latest.partition_point(|m| m.version <= version);
         self.latest.insert(at, maker);
         if self.latest.len() > KEPT {
@@ -41,6 +43,11 @@ impl Made {
             self.older += oldest.count;
             self.counted = oldest.version;
         }
+    }
+
+    /// The number of versions that were made in all.
+    pub(crate) fn all(&self) -> u64 {
+        self.all
     }
 
     /// The number of versions up to that of a grant that were made, at most: no higher ones, and none that began to be made after the grant, since
@@ -89,7 +96,7 @@ mod tests {
         made.add(3, &record(0, 300), 1);
         made.add(1, &record(0, 100), 1);
         made.add(2, &record(0, 350), 2);
-        assert_eq!(made.before(&record(3, 1_000)), 4);
+        assert_eq!((made.all(), made.before(&record(3, 1_000))), (4, 4));
         // A higher version, and what began after the end of the grant.
         assert_eq!(made.before(&record(2, 1_000)), 3);
         assert_eq!(made.before(&record(2, 340)), 1);

@@ -103,7 +103,12 @@ impl Publications {
         self.objects[slot].writes
     }
 
-    /// Versions that publications of writes outside sections made, up to that of a grant.
+    /// Versions that publications of writes outside sections made, in all.
+    pub(crate) fn all_published(&self, slot: usize) -> u64 {
+        self.objects[slot].published.all()
+    }
+
+    /// The same up to that of a grant.
     pub(crate) fn published(&self, slot: usize, grant: &Record) -> u64 {
         self.objects[slot].published.before(grant)
     }

@@ -189,10 +189,12 @@ impl Verifier {
     fn is_ready(&mut self, Step { slot, record }: &Step) -> bool {
         let there = match record.op {
             Op::Acquire => {
-                self.locks.is_released(*slot, record) || {
-                    let published = self.publications.published(*slot, record);
-                    self.locks.is_accounted_for(*slot, record, published)
-                }
+                let made = self.locks.releases(*slot) + self.publications.all_published(*slot);
+                self.locks.is_released(*slot, record)
+                    || record.version <= made && {
+                        let published = self.publications.published(*slot, record);
+                        self.locks.is_accounted_for(*slot, record, published)
+                    }
             }
             Op::Barrier => self.barriers.have_arrived(record),
             _ => true,
