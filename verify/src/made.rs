@@ -41,7 +41,7 @@ impl Made {
         if self.latest.len() > KEPT {
             let oldest = self.latest.remove(0);
             self.older += oldest.count;
-            self.counted = oldest.version;
+            self.counted = self.counted.max(oldest.version);
         }
     }
 
@@ -112,8 +112,11 @@ mod tests {
             made.add(version, &record(0, version), 1);
         }
         assert_eq!(made.latest.len(), KEPT);
-        let late = |version| made.before(&record(version, 1_000));
-        assert_eq!([late(last), late(last + 1), late(10)], [last, last, 10]);
-        assert_eq!(late(9), 0);
+        let late = |made: &Made, version| made.before(&record(version, 1_000));
+        assert_eq!([last, last + 1, 10].map(|v| late(&made, v)), [last, last, 10]);
+        assert_eq!(late(&made, 9), 0);
+        // Also behind one that came late.
+        made.add(3, &record(0, 3), 1);
+        assert_eq!(late(&made, 9), 0);
     }
 }
