@@ -59,9 +59,8 @@ struct Lock {
     released: Vec<Released>,
     /// Sections that the owner ended without a release: grant and end.
     ended: Vec<(Record, Record)>,
-    /// Versions that releases made: how many, and which.
-    releases: u64,
-    made: Made,
+    /// Versions that releases made.
+    releases: Made,
     /// A grant from this version was not waited for any longer.
     given_up: u64,
     /// Its releases have no versions.
@@ -93,7 +92,7 @@ impl Locks {
 
     /// Versions that releases made.
     pub(crate) fn releases(&self, slot: usize) -> u64 {
-        self.objects[slot].releases
+        self.objects[slot].releases.all()
     }
 
     /// The release of the highest version, as far as is known.
@@ -110,7 +109,7 @@ impl Locks {
     /// Whether all that can have made what a grant starts from was seen, if publications of writes outside sections made
     /// `published` versions up to that. If one of its releases comes after all, something was taken in another order than it was done.
     pub(crate) fn is_accounted_for(&mut self, slot: usize, grant: &Record, published: u64) -> bool {
-        let seen = grant.version <= self.objects[slot].made.before(grant) + published;
+        let seen = grant.version <= self.objects[slot].releases.before(grant) + published;
         if seen {
             self.give_up(slot, grant);
         }
@@ -295,8 +294,8 @@ impl Locks {
             }
         }
         publications.publish_writes(release, found.names(), order);
-        lock.releases += release.accesses();
-        lock.made.add(release.version, release, release.accesses());
+        lock.releases
+            .add(release.version, release, release.accesses());
         if release.version <= lock.given_up {
             found.disordered(object.var);
         }

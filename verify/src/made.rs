@@ -65,28 +65,14 @@ impl Made {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dosmos_proto::{ApId, MpId, ObjectId};
-    use dosmos_trace::record::Flags;
-    use dosmos_trace::{Op, Origin, Side};
+    use crate::records::of_test;
 
     fn record(version: u64, start: u64) -> Record {
         Record {
             start: Nanos(start),
             duration: Nanos(10),
-            wait: Nanos::ZERO,
-            service: Nanos::ZERO,
-            op: Op::Acquire,
-            side: Side::Requester,
-            origin: Origin::Local,
-            flags: Flags::default(),
-            object: ObjectId::default(),
-            ap: ApId(0),
-            mp: MpId(0),
-            peer: MpId(0),
-            count: 1,
-            bytes: 0,
             version,
-            range: (0, 0),
+            ..of_test()
         }
     }
 
@@ -113,7 +99,10 @@ mod tests {
         }
         assert_eq!(made.latest.len(), KEPT);
         let late = |made: &Made, version| made.before(&record(version, 1_000));
-        assert_eq!([last, last + 1, 10].map(|v| late(&made, v)), [last, last, 10]);
+        assert_eq!(
+            [last, last + 1, 10].map(|v| late(&made, v)),
+            [last, last, 10]
+        );
         assert_eq!(late(&made, 9), 0);
         // Also behind one that came late.
         made.add(3, &record(0, 3), 1);

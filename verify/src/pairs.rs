@@ -110,27 +110,16 @@ pub(crate) fn is_remote(record: &Record) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dosmos_proto::{MpId, Nanos, ObjectId};
-    use dosmos_trace::record::Flags;
+    use crate::records::of_test;
+    use dosmos_proto::Nanos;
 
     fn record(side: Side, version: u64) -> Record {
         Record {
             start: Nanos(version),
-            duration: Nanos(1),
-            wait: Nanos::ZERO,
-            service: Nanos::ZERO,
-            op: Op::Read,
             side,
             origin: Origin::Inter,
-            flags: Flags::default(),
-            object: ObjectId::default(),
-            ap: ApId(0),
-            mp: MpId(0),
-            peer: MpId(1),
-            count: 1,
-            bytes: 8,
             version,
-            range: (0, 1),
+            ..of_test()
         }
     }
 

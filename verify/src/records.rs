@@ -13,3 +13,30 @@ pub(crate) fn by_own_clock(record: &Record) -> bool {
 pub(crate) fn is_void(write: &Record) -> bool {
     write.flags.atomic && write.bytes == 0
 }
+
+/// A record of a test: a read by the first process, of the first object of all; tests change what they are about.
+#[cfg(test)]
+pub(crate) fn of_test() -> Record {
+    use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
+    use dosmos_trace::record::Flags;
+    use dosmos_trace::{Op, Origin, Side};
+
+    Record {
+        start: Nanos::ZERO,
+        duration: Nanos(1),
+        wait: Nanos::ZERO,
+        service: Nanos::ZERO,
+        op: Op::Read,
+        side: Side::Requester,
+        origin: Origin::Local,
+        flags: Flags::default(),
+        object: ObjectId::default(),
+        ap: ApId(0),
+        mp: MpId(0),
+        peer: MpId(0),
+        count: 1,
+        bytes: 0,
+        version: 0,
+        range: (0, 0),
+    }
+}

@@ -133,28 +133,15 @@ impl Steps {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dosmos_proto::{MpId, ObjectId};
-    use dosmos_trace::record::Flags;
-    use dosmos_trace::{Origin, Side};
+    use crate::records::of_test;
 
     fn step() -> Step {
         let record = Record {
             start: Nanos(100),
             duration: Nanos(5),
-            wait: Nanos::ZERO,
-            service: Nanos::ZERO,
             op: Op::Acquire,
-            side: Side::Requester,
-            origin: Origin::Local,
-            flags: Flags::default(),
-            object: ObjectId::default(),
             ap: ApId(1),
-            mp: MpId(0),
-            peer: MpId(0),
-            count: 1,
-            bytes: 0,
-            version: 0,
-            range: (0, 0),
+            ..of_test()
         };
         Step { slot: 0, record }
     }
