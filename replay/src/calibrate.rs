@@ -267,26 +267,24 @@ fn nearer(script: &Script, costs: &Costs, outcome: &Outcome) -> Costs {
         let recorded = script.remote[origin].get()?;
         Some((recorded - outcome.data[origin].get()?) / ways)
     };
-    let way = |now: f64, by: Option<f64>| (now + by.unwrap_or(0.0)).clamp(0.0, LONGEST_NS);
+    let way = |now: f64, by: f64| (now + by).clamp(0.0, LONGEST_NS);
     let hop = costs.near_ns + costs.wake_ns + missing(script, outcome) / 2.0;
     let mut next = with_hop(costs, hop);
     // There and back; between groups over two link processes, mostly.
     let content = script.content.get().filter(|bytes| *bytes > LARGE_BYTES);
     match content {
         Some(bytes) => {
-            let by = longer(Origin::Intra, bytes);
+            let by = longer(Origin::Intra, bytes).unwrap_or(0.0);
             next.way_ns_per_byte = way(costs.way_ns_per_byte, by);
             next.far_ns = next.near_ns;
         }
         None => {
-            next.far_ns = match longer(Origin::Intra, 2.0) {
-                Some(by) => way(costs.far_ns, Some(by)),
-                None => next.near_ns,
-            }
+            let longer = longer(Origin::Intra, 2.0);
+            next.far_ns = longer.map_or(next.near_ns, |by| way(costs.far_ns, by));
         }
     }
     next.link_ns = match longer(Origin::Inter, 6.0) {
-        Some(by) => way(costs.link_ns, Some(by)),
+        Some(by) => way(costs.link_ns, by),
         None => next.far_ns * OVER_LINKS,
     };
     next

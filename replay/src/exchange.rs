@@ -2,9 +2,9 @@
 //! processes; one whose processes exchange something with everyone has more operations per process the more processes there are. Which of
 //! the two a program is, is told by its variables: by how they are divided, and by whom their parts are accessed.
 
-use dosmos_proto::{Layout, Variable, VariableSpec};
+use dosmos_proto::{Layout, MpId, VarId, Variable, VariableSpec};
 use dosmos_trace::record::Op;
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::thread::{Step, Thread};
 
@@ -15,7 +15,7 @@ const MOST_OF_EACH: u32 = 4;
 const MOST_OTHERS: f64 = 0.7;
 
 /// Where there are fewer processes, everyone is a neighbour.
-const FEWEST: usize = 4;
+const FEWEST: u32 = 4;
 
 /// An access of less than this part of an object is one of a part.
 const WHOLE: f64 = 0.9;
@@ -32,20 +32,54 @@ pub(crate) struct Exchange {
     /// In how many dimensions the variable is divided among processes: with more processes their parts are smaller.
     divided: i32,
     processes: u32,
+    object_bytes: u32,
+}
+
+/// What processes access of others.
+#[derive(Debug, Default)]
+struct Uses {
+    others: FxHashSet<(u32, MpId)>,
+    objects: FxHashSet<(u32, u32)>,
+    sections: bool,
+    /// Of an object for a pair of processes, which is neither of them.
+    of_another: bool,
+    most_bytes: u32,
+}
+
+/// The variables that are accessed by everyone.
+pub(crate) fn find(variables: &[Variable], threads: &[Thread]) -> FxHashMap<VarId, Exchange> {
+    let divided = variables.iter().filter_map(|v| {
+        let exchange = Exchange::of(v, threads.len())?;
+        Some((v.id(), (exchange, Uses::default())))
+    });
+    let mut divided: FxHashMap<VarId, (Exchange, Uses)> = divided.collect();
+    for (ap, thread) in (0u32..).zip(threads) {
+        let remote = thread.steps.iter().filter(|s| s.owner.0 != ap);
+        for step in remote.filter(|s| s.op != Op::Barrier) {
+            if let Some((exchange, uses)) = divided.get_mut(&step.object.var) {
+                uses.others.insert((ap, step.owner));
+                uses.objects.insert((ap, step.object.index));
+                uses.sections |= step.op == Op::Acquire;
+                uses.of_another |= exchange.pairs && exchange.slot(step) != ap;
+                uses.most_bytes = uses.most_bytes.max(step.bytes);
+            }
+        }
+    }
+    divided.retain(|_, (exchange, uses)| exchange.is_with_everyone(uses));
+    let exchanges = divided.into_iter().map(|(var, (e, _))| (var, e));
+    exchanges.collect()
 }
 
 impl Exchange {
-    /// How a variable is accessed by everyone; none if it is not.
-    pub(crate) fn of(variable: &Variable, threads: &[Thread]) -> Option<Self> {
+    /// How a variable is divided among processes; none if their number has nothing to do with it.
+    fn of(variable: &Variable, processes: usize) -> Option<Self> {
         let layout = variable.spec().layout();
-        let processes = u32::try_from(threads.len()).ok().filter(|n| *n > 1)?;
+        let processes = u32::try_from(processes).ok().filter(|n| *n > 1)?;
         let parts = layout.parts();
         let pairs = parts == (processes, processes);
         let each = layout.objects() / processes;
-        if each == 0
-            || !layout.objects().is_multiple_of(processes)
-            || !(pairs || each <= MOST_OF_EACH)
-        {
+        let is_divided = each > 0 && layout.objects().is_multiple_of(processes);
+        if !is_divided || !(pairs || each <= MOST_OF_EACH) {
             return None;
         }
         let owned = |owner: &dyn Fn(u32) -> u32| {
@@ -57,49 +91,29 @@ impl Exchange {
         }
         let dimensions = [(layout.rows(), parts.0), (layout.columns(), parts.1)];
         let divided = dimensions.map(|(length, parts)| {
-            let by_processes = parts > 1 && parts.is_multiple_of(processes);
-            i32::from(by_processes && length > u64::from(parts))
+            i32::from(by_processes(parts, processes) && length > u64::from(parts))
         });
-        let exchange = Self {
+        Some(Self {
             pairs,
             each,
             in_turn,
             divided: divided.iter().sum(),
             processes,
-        };
-        exchange
-            .is_with_everyone(variable, threads)
-            .then_some(exchange)
+            object_bytes: layout.bytes_of(0).unwrap_or(0),
+        })
     }
 
-    fn is_with_everyone(&self, variable: &Variable, threads: &[Thread]) -> bool {
-        let (mut others, mut objects) = (FxHashSet::default(), FxHashSet::default());
-        let (mut sections, mut most) = (false, 0);
-        for (ap, thread) in (0u32..).zip(threads) {
-            let remote = thread.steps.iter().filter(|s| {
-                s.object.var == variable.id() && s.op != Op::Barrier && s.owner.0 != ap
-            });
-            for step in remote {
-                if self.pairs && self.slot(step) != ap {
-                    // What is meant for another one.
-                    return false;
-                }
-                others.insert((ap, step.owner));
-                objects.insert((ap, step.object.index));
-                sections |= step.op == Op::Acquire;
-                most = most.max(step.bytes);
-            }
-        }
-        let possible = f64::from(self.processes * (self.processes - 1));
-        let share = |of: usize, all: f64| of as f64 / all;
-        if threads.len() >= FEWEST || self.pairs {
-            return share(others.len(), possible) > MOST_OTHERS;
+    fn is_with_everyone(&self, uses: &Uses) -> bool {
+        let processes = f64::from(self.processes);
+        let possible = processes * (processes - 1.0);
+        if self.processes >= FEWEST || self.pairs {
+            return !uses.of_another && uses.others.len() as f64 > MOST_OTHERS * possible;
         }
         // Of two processes both are neighbours; but who needs of a neighbour no more than a border does not read all that it has, nor the
         // part of it that falls to one process.
-        let object = variable.spec().layout().bytes_of(0).unwrap_or(0);
-        let large = f64::from(most) > 0.5 * f64::from(object) / f64::from(self.processes);
-        share(objects.len(), possible * f64::from(self.each)) > 0.5 && (sections || large)
+        let large = f64::from(uses.most_bytes) > 0.5 * f64::from(self.object_bytes) / processes;
+        let objects = uses.objects.len() as f64 > 0.5 * possible * f64::from(self.each);
+        objects && (uses.sections || large)
     }
 
     /// Which of its owner's objects a step accesses: of pairs, the other process.
@@ -111,22 +125,20 @@ impl Exchange {
         }
     }
 
-    /// Bytes of a step with that many processes.
-    pub(crate) fn bytes(&self, step: &Step, variable: &Variable, processes: usize) -> u32 {
-        let object = variable.spec().layout().bytes_of(step.object.index);
-        let is_part = f64::from(step.bytes) < WHOLE * f64::from(object.unwrap_or(0));
-        let is_remote = matches!(step.op, Op::Read | Op::Write) && step.remote;
-        let dimensions = self.divided + i32::from(is_part && is_remote && self.divided == 1);
+    /// Bytes of a step with that many processes, over what they were.
+    pub(crate) fn content(&self, step: &Step, processes: usize) -> f64 {
+        let is_part = f64::from(step.bytes) < WHOLE * f64::from(self.object_bytes);
+        // Of a part that is divided in one dimension a process reads its own part of the other one.
+        let other = is_part && step.remote && self.divided == 1;
         let ratio = f64::from(self.processes) / processes as f64;
-        (f64::from(step.bytes) * ratio.powi(dimensions)) as u32
+        ratio.powi(self.divided + i32::from(other))
     }
 
     /// The declaration with that many processes: as many objects for each.
     pub(crate) fn spec(&self, spec: &VariableSpec, processes: u32) -> Option<VariableSpec> {
         let layout = spec.layout();
         let parts = |parts: u32, length: u64| {
-            let by_processes = parts > 1 && parts.is_multiple_of(self.processes);
-            let parts_there = match by_processes {
+            let parts_there = match by_processes(parts, self.processes) {
                 true => parts / self.processes * processes,
                 false => parts,
             };
@@ -157,4 +169,9 @@ impl Exchange {
             like == distance
         })
     }
+}
+
+/// Whether a dimension in that many parts is divided among processes.
+fn by_processes(parts: u32, processes: u32) -> bool {
+    parts > 1 && parts.is_multiple_of(processes)
 }

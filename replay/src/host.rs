@@ -70,9 +70,11 @@ impl<T> Host<T> {
     pub(crate) fn advance(&mut self, to: Time) {
         let passed = (to - self.now).max(0.0);
         self.virtual_now += passed * self.rate();
-        let crowded = f64::from(self.running.len() as f64 > self.processors);
-        let kept = (-passed / REMEMBERED_NS).exp();
-        self.crowded = kept * self.crowded + (1.0 - kept) * crowded;
+        if passed > 0.0 {
+            let crowded = f64::from(self.running.len() as f64 > self.processors);
+            let kept = (-passed / REMEMBERED_NS).exp();
+            self.crowded = kept * self.crowded + (1.0 - kept) * crowded;
+        }
         self.now = self.now.max(to);
     }
 

@@ -120,8 +120,8 @@ fn broken(steps: &[Step]) -> Vec<u32> {
     broken
 }
 
-/// The steps of each work of a process: from where it takes it up to where it takes more. The last time that it takes something is
-/// none: it finds that there is no more.
+/// The steps of each work of a process: from where it takes it up to where it takes more. Nothing follows the last time that it takes
+/// something: there is no more work then.
 pub(crate) fn works(steps: &[Step]) -> impl Iterator<Item = Range<usize>> {
     let mut takes = steps
         .iter()

@@ -13,6 +13,7 @@
 //!   process has such objects of its own. One that others write too (a counter, a queue, a lock) is one for all, at the same
 //!   place among all.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dosmos_proto::topology::{ApplicationProcess, MemoryProcess};
@@ -21,7 +22,7 @@ use dosmos_trace::record::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::balance::sums;
-use crate::exchange::Exchange;
+use crate::exchange::{self, Exchange};
 use crate::ids::Time;
 use crate::queues;
 use crate::script::{MOST_STEPS, Script};
@@ -72,7 +73,7 @@ struct Places {
     /// Objects that others than their owners write.
     central: FxHashSet<ObjectId>,
     /// Variables whose parts everyone accesses, by their numbers in the recording.
-    exchanged: FxHashMap<VarId, (Exchange, Variable)>,
+    exchanged: FxHashMap<VarId, Exchange>,
     /// Each variable is one variable for each owner, since objects of one number are different ones there.
     variables: BTreeMap<(VarId, MpId), VarId>,
     free: u32,
@@ -100,9 +101,10 @@ impl Script {
                 _ => scale.work,
             };
             for step in &mut thread.steps {
-                step.thinking = step.thinking.times(factor(step.phase));
-                step.bytes = (f64::from(step.bytes) * scale.content) as u32;
-                step.together = (f64::from(step.together) * scale.content) as u32;
+                *step = Step {
+                    thinking: step.thinking.times(factor(step.phase)),
+                    ..step.with_content(scale.content)
+                };
             }
             thread.tail = thread.tail.times(factor(thread.last_phase()));
         }
@@ -128,10 +130,10 @@ impl Script {
     }
 
     fn with_processes(&mut self, processes: usize) -> Option<()> {
-        if processes > MOST_SCALED {
+        let topology = &self.catalog.topology;
+        if processes == 0 || processes > MOST_SCALED || !has_one_each(topology) {
             return None;
         }
-        let topology = with_processes(&self.catalog.topology, processes)?;
         let all = self.threads.iter().flat_map(|t| &t.steps);
         let numbers = all.map(|s| s.object.var.0);
         let declared = self.catalog.variables.iter().map(|v| v.id().0);
@@ -140,7 +142,7 @@ impl Script {
             recorded: self.threads.len(),
             processes,
             central: self.central(),
-            exchanged: self.exchanged(),
+            exchanged: exchange::find(&self.catalog.variables, &self.threads),
             variables: BTreeMap::new(),
             free: last.checked_add(1)?,
         };
@@ -155,7 +157,10 @@ impl Script {
             };
             let mut carried = Thinking::default();
             let (copy, copies) = places.copy(i);
-            let dealt = dealt(&recorded.steps, copy, copies);
+            let dealt = match copies {
+                1 => Cow::Borrowed(&recorded.steps),
+                _ => Cow::Owned(dealt(&recorded.steps, copy, copies)),
+            };
             for visit in visits(&dealt) {
                 let first = thread.steps.len();
                 places.visit(visit, like, i, &mut thread.steps)?;
@@ -189,25 +194,15 @@ impl Script {
             .collect();
         for ((var, owner), number) in places.variables {
             if let Some(variable) = declared.get(&var) {
-                let exchange = places.exchanged.get(&var).map(|(e, _)| e);
+                let exchange = places.exchanged.get(&var);
                 let there = exchange.and_then(|e| e.spec(variable.spec(), processes as u32));
                 let spec = there.unwrap_or_else(|| variable.spec().clone());
                 let variable = Variable::new(number, spec, vec![owner], GroupId(0)).ok()?;
                 self.catalog.variables.push(variable);
             }
         }
-        self.catalog.topology = topology;
+        self.catalog.topology = with_processes(&self.catalog.topology, processes)?;
         Some(())
-    }
-
-    /// Variables whose parts are accessed by everyone.
-    fn exchanged(&self) -> FxHashMap<VarId, (Exchange, Variable)> {
-        let variables = self.catalog.variables.iter();
-        let found = variables.filter_map(|v| {
-            let exchange = Exchange::of(v, &self.threads)?;
-            Some((v.id(), (exchange, v.clone())))
-        });
-        found.collect()
     }
 
     fn central(&self) -> FxHashSet<ObjectId> {
@@ -228,14 +223,16 @@ fn like(process: usize, recorded: usize, processes: usize) -> usize {
     process * recorded / processes
 }
 
-/// The same with another number of processes in its one group.
-fn with_processes(recorded: &Topology, processes: usize) -> Option<Topology> {
+/// Whether there is one group, and a memory process for each application process.
+fn has_one_each(recorded: &Topology) -> bool {
     let one_each = |(i, ap): (usize, &ApplicationProcess)| ap.memory_process.index() == i;
     let aps = recorded.application_processes();
     let alike = aps.len() == recorded.memory_processes().len() && recorded.groups().len() == 1;
-    if processes == 0 || !alike || !aps.iter().enumerate().all(one_each) {
-        return None;
-    }
+    alike && aps.iter().enumerate().all(one_each)
+}
+
+/// The same with another number of processes in its one group.
+fn with_processes(recorded: &Topology, processes: usize) -> Option<Topology> {
     let first: MemoryProcess = recorded.memory_processes().first()?.clone();
     let mut builder = TopologyBuilder::from(recorded.clone());
     let numbers = 0..u32::try_from(processes).ok()?;
@@ -262,10 +259,9 @@ impl Places {
 
     /// Which of the processes that do what one did this is, and how many there are.
     fn copy(&self, process: usize) -> (usize, usize) {
-        let same = |other: &usize| self.like(*other) == self.like(process);
-        let before = (0..process).rev().take_while(same).count();
-        let after = (process..self.processes).take_while(same).count();
-        (before, before + after)
+        let like = self.like(process);
+        let first = |like: usize| (like * self.processes).div_ceil(self.recorded);
+        (process - first(like), first(like + 1) - first(like))
     }
 
     /// Where a recorded memory process is among all.
@@ -281,16 +277,15 @@ impl Places {
         here: usize,
         steps: &mut Vec<Step>,
     ) -> Option<()> {
-        let exchanged = visit
-            .first()
-            .and_then(|s| self.exchanged.get(&s.object.var));
-        let Some((exchange, variable)) = exchanged.cloned().filter(|_| is_of_one(visit)) else {
+        let exchanged = |s: &Step| self.exchanged.get(&s.object.var).copied();
+        let first = visit.first().filter(|_| is_of_one(visit));
+        let Some((first, exchange)) = first.and_then(|s| Some((s, exchanged(s)?))) else {
             for step in visit {
                 steps.push(self.step(step, there, here)?);
             }
             return Some(());
         };
-        let (owner, slot) = (visit[0].owner.index(), exchange.slot(&visit[0]));
+        let (owner, slot) = (first.owner.index(), exchange.slot(first));
         let distance = |to: usize| (to + self.recorded - there) % self.recorded;
         // Whose object it is, and which of the objects of that one.
         let other = match exchange.pairs && owner == there {
@@ -315,19 +310,14 @@ impl Places {
                 false => (other, slot),
             };
             let owner = MpId(owner as u32);
-            let var = self.variable(visit[0].object.var, owner)?;
+            let object = ObjectId::new(self.variable(first.object.var, owner)?, slot);
             steps.extend(visit.iter().map(|step| {
-                let bytes = exchange.bytes(step, &variable, self.processes);
+                let content = exchange.content(step, self.processes);
                 Step {
                     thinking: step.thinking.times(part),
                     owner,
-                    object: ObjectId::new(var, slot),
-                    bytes,
-                    together: bytes.max(
-                        (f64::from(step.together) * f64::from(bytes) / f64::from(step.bytes.max(1)))
-                            as u32,
-                    ),
-                    ..*step
+                    object,
+                    ..step.with_content(content)
                 }
             }));
         }
@@ -430,6 +420,18 @@ fn is_of_one(visit: &[Step]) -> bool {
     visit
         .windows(2)
         .all(|pair| pair[0].object == pair[1].object)
+}
+
+impl Step {
+    /// The same with that many times its bytes.
+    fn with_content(&self, times: f64) -> Self {
+        let scaled = |bytes: u32| (f64::from(bytes) * times) as u32;
+        Self {
+            bytes: scaled(self.bytes),
+            together: scaled(self.together),
+            ..*self
+        }
+    }
 }
 
 impl Thinking {

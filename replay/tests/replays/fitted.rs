@@ -5,7 +5,7 @@ use dosmos_proto::{ObjectId, VarId};
 use dosmos_replay::{Calibrated, Change, Costs, Outcome, Scale};
 use dosmos_trace::record::Op;
 
-use crate::runs::{MS, Run, US, costs, owned_by};
+use crate::runs::{MS, Run, US, costs, owned_by, scaled};
 
 #[test]
 fn costs_are_fitted_to_the_run_and_the_gain_says_how_far_they_matter() {
@@ -155,24 +155,9 @@ fn of_another_number_of_processes_each_does_what_one_at_its_place_did() {
         record.object = ObjectId::new(VarId(100), 11);
     }
     run.barrier(12);
-    let alone = Calibrated::new(run.script(), &costs()).expect("a replay");
-    let scale = Scale {
-        processes: Some(4),
-        ..Scale::default()
-    };
-    let alone = alone.scaled(&scale).expect("a run");
-    near(
-        &alone.script().replay(&costs(), &Change::default()),
-        20 + 30,
-    );
-    let topology = |processes| {
-        let scale = Scale {
-            processes: Some(processes),
-            ..Scale::default()
-        };
-        fitted.scaled(&scale).is_some()
-    };
-    assert!(topology(3) && !topology(0));
+    near(&scaled(&run, 4).expect("a run"), 20 + 30);
+    let is_told = |processes| scaled(&run, processes).is_some();
+    assert!(is_told(3) && !is_told(0));
     // Nobody waits for the answer, or has the memory.
-    assert!(!topology(4_000_000_000) && !topology(usize::MAX));
+    assert!(!is_told(4_000_000_000) && !is_told(usize::MAX));
 }

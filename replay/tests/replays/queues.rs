@@ -1,10 +1,10 @@
 //! Work that processes take from a shared counter.
 
 use dosmos_proto::{MpId, ObjectId, VarId};
-use dosmos_replay::{Calibrated, Change, Costs, Outcome, Scale};
+use dosmos_replay::{Change, Costs, Outcome};
 use dosmos_trace::record::Op;
 
-use crate::runs::{MS, Run, US, costs};
+use crate::runs::{MS, Run, US, costs, scaled};
 
 /// Each process takes something from a counter of process 0 this number of times, in turn while each has some left, and
 /// works on it for a millisecond; then it looks once more and finds nothing, and goes to a barrier.
@@ -110,15 +110,8 @@ fn a_section_that_lasts_beyond_the_work_keeps_it_with_its_process() {
 #[test]
 fn with_more_processes_there_is_no_more_work() {
     let run = takes([30, 10], |_, _| {});
-    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
     for processes in [4, 8] {
-        let scale = Scale {
-            processes: Some(processes),
-            ..Scale::default()
-        };
-        let scaled = fitted.scaled(&scale).expect("a run");
-        let outcome = scaled.script().replay(&costs(), &Change::default());
-        assert!(outcome.is_whole(), "{outcome:?}");
+        let outcome = scaled(&run, processes).expect("a run");
         near(&outcome, 40 / processes as u64);
         // Forty times something is taken, and once by each there is nothing left: four messages each, or two by who has the counter.
         let n = processes as u64;

@@ -5,7 +5,7 @@ use dosmos_proto::{
     ApId, Component, EmpId, GroupId, GroupPath, MpId, Nanos, ObjectId, PhaseTimes, TopologyBuilder,
     VarId, Variable,
 };
-use dosmos_replay::{Change, Costs, Outcome, Script, ScriptBuilder};
+use dosmos_replay::{Calibrated, Change, Costs, Outcome, Scale, Script, ScriptBuilder};
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_trace::record::{Flags, Op, Origin, Record, Side};
 
@@ -177,6 +177,19 @@ impl Run {
         assert!(outcome.is_whole(), "{outcome:?}");
         outcome
     }
+}
+
+/// The run of that many processes, replayed; none if no law says what they do.
+pub(crate) fn scaled(run: &Run, processes: usize) -> Option<Outcome> {
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let scale = Scale {
+        processes: Some(processes),
+        ..Scale::default()
+    };
+    let scaled = fitted.scaled(&scale)?;
+    let outcome = scaled.script().replay(&costs(), &Change::default());
+    assert!(outcome.is_whole(), "{outcome:?}");
+    Some(outcome)
 }
 
 #[track_caller]

@@ -1,10 +1,9 @@
 //! Another number of processes: who exchanges something with everyone has more to do the more there are.
 
 use dosmos_proto::{ElementType, GroupId, Layout, MpId, ObjectId, VarId, Variable, VariableSpec};
-use dosmos_replay::{Calibrated, Change, Scale};
 use dosmos_trace::record::Op;
 
-use crate::runs::{MS, Run, US, costs};
+use crate::runs::{MS, Run, US, scaled};
 
 const ROUNDS: u64 = 10;
 const VARIABLE: VarId = VarId(7);
@@ -45,15 +44,7 @@ fn rounds(variable: &Variable, writes: &[Vec<u32>], reads: &[Vec<u32>]) -> Run {
 
 /// Messages of the run with that many processes.
 fn messages(run: &Run, processes: usize) -> u64 {
-    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
-    let scale = Scale {
-        processes: Some(processes),
-        ..Scale::default()
-    };
-    let scaled = fitted.scaled(&scale).expect("a run");
-    let outcome = scaled.script().replay(&costs(), &Change::default());
-    assert!(outcome.is_whole(), "{outcome:?}");
-    outcome.messages
+    scaled(run, processes).expect("a run").messages
 }
 
 /// The same by hand, where each of `n` processes writes and reads `writes` and `reads` objects per round: there and back to the own memory
@@ -70,16 +61,15 @@ fn who_reads_what_everyone_has_reads_more_the_more_there_are() {
     assert_eq!(messages(&run, 2), by_hand(2, 1, 1));
     assert_eq!(messages(&run, 4), by_hand(4, 1, 3));
     assert_eq!(messages(&run, 8), by_hand(8, 1, 7));
-    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
-    let of = |processes| {
-        let scale = Scale {
-            processes: Some(processes),
-            ..Scale::default()
-        };
-        fitted.scaled(&scale).is_some()
-    };
     // One alone has nobody to read from; of a hundred thousand each would read from all others.
-    assert!(of(1) && !of(100_000));
+    assert!(scaled(&run, 1).is_some() && scaled(&run, 100_000).is_none());
+}
+
+#[test]
+fn what_one_process_did_many_can_do() {
+    let mut run = Run::of(1);
+    run.does(0, MS, Op::Write, 0, 10 * US);
+    assert_eq!(messages(&run, 20_000), 20_000 * 2);
 }
 
 #[test]
@@ -92,13 +82,7 @@ fn with_fewer_processes_there_is_less_to_read_and_as_much_to_compute() {
     let run = rounds(&variable, &own, &others);
     assert_eq!(messages(&run, 4), by_hand(4, 1, 3));
     assert_eq!(messages(&run, 2), by_hand(2, 1, 1));
-    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
-    let scale = Scale {
-        processes: Some(2),
-        ..Scale::default()
-    };
-    let scaled = fitted.scaled(&scale).expect("a run");
-    let length = scaled.script().replay(&costs(), &Change::default()).length;
+    let length = scaled(&run, 2).expect("a run").length;
     // Four milliseconds a round of each of four processes, by two.
     assert!(length.0.abs_diff(ROUNDS * 8 * MS) < MS, "{length}");
 }
