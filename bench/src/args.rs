@@ -193,7 +193,7 @@ pub(crate) struct PredictArgs {
     /// Keep the runs in this directory, which is made
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
-    /// Predict and measure nothing anew: take the runs that --keep left in this directory
+    /// Run nothing: predict the runs again that --keep left in this directory
     #[arg(long, value_name = "DIR", conflicts_with = "keep")]
     pub(crate) kept: Option<PathBuf>,
     /// Output format

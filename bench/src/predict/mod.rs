@@ -10,7 +10,7 @@
 //! | `half` | four processes | two |
 //! | `size` | the program | on more data, [`SIZES`] saying how much work and content that is |
 //! | `tcp` | Unix sockets | TCP: costs of messages by microbenchmark of both |
-//! | `slow` | Unix sockets | every link [250 µs](DELAY) longer, by a proxy that the processes advertise; costs as for `tcp` |
+//! | `slow` | Unix sockets | every link [250 µs](runs::DELAY) longer, by a proxy that the processes advertise; costs as for `tcp` |
 //!
 //! With `--keep DIR` the runs are kept, and with `--kept DIR` predicted again, by another version of the replay, say.
 //!
@@ -21,26 +21,22 @@
 //! Schema of the JSON: `machine`, `runs`, `unix`, `tcp` and `slow` (network records), `rows`: `program`, `case`, `measured_us`, `before_us`,
 //! `predicted_us`, `errors` (a list each, by round), `failed`; and `summary`: `rows`, `median`, `within_10`, `within_25` (of the absolute errors).
 
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+mod runs;
 
 use anyhow::Context;
 use dosmos_cli::args::Format;
 use dosmos_cli::config::Cluster;
 use dosmos_cli::output::{self, Table};
-use dosmos_client::{Run, Target};
-use dosmos_model::inputs::NetworkRecord;
-use dosmos_replay::{Calibrated, Change, Costs, Scale, Script};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
-use serde::{Deserialize, Serialize};
+use dosmos_replay::{Calibrated, Change, Costs, Scale};
+use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{Case, NetworkArgs, PredictArgs};
+use crate::args::{Case, PredictArgs};
 use crate::machine::machine;
-use crate::network::{self, Behind};
-use crate::run::{Ran, one_group, run_in};
+use crate::network::Behind;
+use crate::run::one_group;
 use crate::statistics::spread;
+use runs::{DELAY, Place, Records, Runs};
 
 /// What is run unless told otherwise: the applications, at sizes of about a second on four processes.
 const PROGRAMS: [&str; 13] = [
@@ -60,9 +56,6 @@ const PROGRAMS: [&str; 13] = [
 ];
 
 const PROCESSES: usize = 4;
-
-/// By how much a slowed link is longer, in each direction.
-const DELAY: Duration = Duration::from_micros(250);
 
 /// A program on more data.
 struct More {
@@ -237,105 +230,6 @@ struct Row {
     failed: Option<String>,
 }
 
-/// What messages cost over each kind of link.
-#[derive(Debug, Serialize, Deserialize)]
-struct Records {
-    unix: NetworkRecord,
-    tcp: NetworkRecord,
-    slow: NetworkRecord,
-}
-
-/// The file with them in a directory of kept runs.
-const RECORDS: &str = "network.json";
-
-/// Where runs come from.
-enum Runs {
-    /// They are made, and kept here if anywhere.
-    New(Option<PathBuf>),
-    /// They were.
-    Kept(PathBuf),
-}
-
-/// The place of a run among those that are kept.
-struct Place<'a> {
-    program: &'a str,
-    case: Case,
-    round: usize,
-    after: bool,
-}
-
-impl Place<'_> {
-    fn within(&self, dir: &Path) -> PathBuf {
-        let time = if self.after { "after" } else { "before" };
-        let program = self.program.replace(['-', ' '], "_");
-        dir.join(format!(
-            "{program}.{}.{}.{time}",
-            self.case.name(),
-            self.round
-        ))
-    }
-}
-
-impl Runs {
-    fn of(args: &PredictArgs) -> anyhow::Result<Self> {
-        if let Some(dir) = &args.keep {
-            std::fs::create_dir(dir).with_context(|| format!("cannot make {}", dir.display()))?;
-        }
-        Ok(match &args.kept {
-            Some(dir) => Self::Kept(dir.clone()),
-            None => Self::New(args.keep.clone()),
-        })
-    }
-
-    /// What messages cost: measured, or as it was when the runs were made.
-    async fn records(&self) -> anyhow::Result<Records> {
-        let dir = match self {
-            Self::Kept(dir) => {
-                let file = dir.join(RECORDS);
-                let cannot = || format!("no runs were kept here: cannot read {}", file.display());
-                let text = std::fs::read_to_string(&file).with_context(cannot)?;
-                return serde_json::from_str(&text).with_context(cannot);
-            }
-            Self::New(dir) => dir,
-        };
-        let records = Records {
-            unix: network::measure(&quick(true), None).await?.0,
-            tcp: network::measure(&quick(false), None).await?.0,
-            slow: network::measure(&quick(true), Some(DELAY)).await?.0,
-        };
-        if let Some(dir) = dir {
-            let file = dir.join(RECORDS);
-            std::fs::write(&file, serde_json::to_string_pretty(&records)?)
-                .with_context(|| format!("cannot write {}", file.display()))?;
-        }
-        Ok(records)
-    }
-
-    /// A run of the program in this cluster, on that many processors.
-    async fn run(
-        &self,
-        place: Place<'_>,
-        cluster: &str,
-        processors: Option<usize>,
-    ) -> anyhow::Result<Script> {
-        let program = place.program;
-        match self {
-            Self::New(None) => {
-                let ran = ran(&std::env::temp_dir(), cluster, program, processors).await?;
-                script(ran.dir.path()).await
-            }
-            Self::New(Some(dir)) => {
-                let ran = ran(dir, cluster, program, processors).await?;
-                let (from, to) = (ran.dir.keep(), place.within(dir));
-                std::fs::rename(&from, &to)
-                    .with_context(|| format!("cannot rename {}", from.display()))?;
-                script(&to).await
-            }
-            Self::Kept(dir) => script(&place.within(dir)).await,
-        }
-    }
-}
-
 pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
     anyhow::ensure!(args.runs > 0, "--runs must be at least 1");
     let runs = Runs::of(&args)?;
@@ -374,17 +268,6 @@ pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
         }
     }
     print(&args, &records, &rows)
-}
-
-fn quick(unix: bool) -> NetworkArgs {
-    NetworkArgs {
-        messages: 2000,
-        runs: 3,
-        unix,
-        output: None,
-        format: Format::Table,
-        answer: None,
-    }
 }
 
 impl Row {
@@ -444,35 +327,6 @@ impl Row {
         self.errors.push(predicted / measured - 1.0);
         Ok(())
     }
-}
-
-/// Runs a program, on that many processors.
-async fn ran(
-    place: &Path,
-    cluster: &str,
-    program: &str,
-    processors: Option<usize>,
-) -> anyhow::Result<Ran> {
-    let words: Vec<&str> = program.split_whitespace().collect();
-    let all = sched_getaffinity(Pid::from_raw(0))?;
-    if let Some(processors) = processors {
-        let mut few = CpuSet::new();
-        let usable = (0..CpuSet::count()).filter(|i| all.is_set(*i).unwrap_or(false));
-        for processor in usable.take(processors) {
-            few.set(processor)?;
-        }
-        sched_setaffinity(Pid::from_raw(0), &few)?;
-    }
-    let ran = run_in(place, cluster, &words, |_| Ok(())).await;
-    sched_setaffinity(Pid::from_raw(0), &all)?;
-    ran.with_context(|| program.to_owned())
-}
-
-/// What the processes of a run did.
-async fn script(dir: &Path) -> anyhow::Result<Script> {
-    let run = Run::open(&Target::run(dir)).await?;
-    let script = run.script().await?;
-    script.context("the processes did not say where their time went")
 }
 
 /// Of the absolute errors of all rounds: how many, the median, and the shares within 10 % and 25 %.
@@ -563,6 +417,8 @@ fn print(args: &PredictArgs, records: &Records, rows: &[Row]) -> anyhow::Result<
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use dosmos_proto::transport::Address;
 
     use super::*;
