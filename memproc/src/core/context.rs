@@ -181,3 +181,29 @@ impl<'a> Context<'a> {
         }
     }
 }
+
+#[cfg(test)]
+use std::sync::Arc;
+
+#[cfg(test)]
+use dosmos_proto::Topology;
+
+#[cfg(test)]
+impl View {
+    /// What a process knows at its first start, with no neighbour up and no variable.
+    pub(crate) fn of_test(topology: Arc<Topology>, me: MpId) -> Self {
+        Self::of_start(topology, me, 1)
+    }
+
+    /// The same of another start.
+    pub(crate) fn of_start(topology: Arc<Topology>, me: MpId, start: u32) -> Self {
+        let cluster = Cluster::new(topology, me);
+        let own = Incarnation::new(start, 0);
+        Self {
+            router: Router::new(&cluster),
+            variables: Variables::new(Vec::new(), own),
+            incarnations: Incarnations::new(own),
+            cluster,
+        }
+    }
+}

@@ -107,3 +107,20 @@ pub(crate) struct Waiter {
     /// The requester's number for the operation.
     pub(crate) operation: u64,
 }
+
+#[cfg(test)]
+impl Caller {
+    /// What this memory process asks for one of its application processes.
+    pub(crate) fn of_test(mp: MpId) -> Self {
+        let call = CallId {
+            role: super::messages::Role::Requester,
+            number: 0,
+        };
+        Self {
+            mp,
+            incarnation: None,
+            call,
+            received: Nanos::ZERO,
+        }
+    }
+}

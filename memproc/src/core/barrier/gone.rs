@@ -58,3 +58,23 @@ impl Absent {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_left_is_not_back_when_its_memory_process_is() {
+        let mut gone = Absent::default();
+        gone.add(ApId(0), Gone::Cut);
+        gone.add(ApId(1), Gone::Cut);
+        gone.add(ApId(1), Gone::Left);
+        gone.add(ApId(2), Gone::Cut);
+        for ap in [0, 1] {
+            gone.remove(ApId(ap), Gone::Cut);
+        }
+        // Who connects again is back, whatever was heard of it.
+        gone.remove(ApId(2), Gone::Left);
+        assert_eq!(gone.by_ap, [(ApId(1), (2, Gone::Left))].into());
+    }
+}

@@ -54,3 +54,29 @@ pub(super) fn number(group: Option<GroupId>, name: &str) -> VarId {
     text.push_str(name);
     VarId(BARRIER_BIT | stable(text.as_bytes()) as u32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::test_topology;
+
+    #[test]
+    fn a_barrier_of_a_group_that_there_is_not_is_refused() {
+        let cluster = Cluster::new(test_topology(&["/a", "/b"], 1, 1), MpId(0));
+        let of = |group| group_of(&cluster, &Scope::Group(GroupId(group)));
+        assert_eq!(of(0), Ok(Some(GroupId(0))));
+        assert_eq!(of(1), Ok(Some(GroupId(1))));
+        let refusal = of(2).unwrap_err();
+        assert!(refusal.message.contains("there are /a, /b"), "{refusal:?}");
+    }
+
+    #[test]
+    fn its_coordinator_is_the_first_memory_process_with_participants() {
+        let cluster = Cluster::new(test_topology(&["/a", "/b"], 2, 1), MpId(0));
+        let of = |group| coordinator(&cluster, group);
+        assert_eq!(of(None), Some(MpId(0)));
+        assert_eq!(of(Some(GroupId(1))), Some(MpId(2)));
+        let nobody = Cluster::new(test_topology(&["/a"], 2, 0), MpId(0));
+        assert_eq!(coordinator(&nobody, None), None);
+    }
+}

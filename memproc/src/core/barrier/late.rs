@@ -116,3 +116,80 @@ pub(super) fn did_not_open(
     let missing = list(missing.iter().map(String::as_str));
     format!("barrier {name:?} did not open: {missing} did not arrive")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::test_topology;
+
+    const NOW: Nanos = Nanos::from_millis(10_000);
+
+    /// Two application processes at each of two memory processes, and one at each of two others; at the first.
+    fn views() -> [View; 2] {
+        [2, 1].map(|aps| View::of_test(test_topology(&["/a"], 2, aps), MpId(0)))
+    }
+
+    #[test]
+    fn who_gave_up_just_before_is_not_missed() {
+        let [view, _] = views();
+        let mut effects = Vec::new();
+        let own = [ApId(0), ApId(1)];
+        let mut missing = |late: &Late, now: Nanos, arrived: &[u32]| {
+            let arrived = arrived.iter().map(|ap| ApId(*ap)).collect();
+            let cx = Context::new(now, &view, &mut effects);
+            late.missing(&cx, &own, &arrived).join(" ")
+        };
+        let mut late = Late::default();
+        assert_eq!(missing(&late, NOW, &[]), "ap0 ap1");
+        assert_eq!(missing(&late, NOW, &[1]), "ap0");
+        late.gives_up(NOW, ApId(0));
+        assert_eq!(missing(&late, NOW + TOGETHER, &[1]), "");
+        assert_eq!(missing(&late, NOW + TOGETHER + Nanos(1), &[1]), "ap0");
+        // It comes again, and is taken back for another reason than its time.
+        late.arrives(ApId(0));
+        assert_eq!(missing(&late, NOW, &[1]), "ap0");
+        late.gives_up(NOW, ApId(0));
+        late.is_over();
+        assert_eq!(missing(&late, NOW, &[1]), "ap0");
+    }
+
+    #[test]
+    fn the_coordinator_names_who_may_be_missing_elsewhere() {
+        let mut effects = Vec::new();
+        let mut late = Late::default();
+        let mut missing = |late: &Late, view: &View, here: &[u32]| {
+            let here = here.iter().map(|mp| MpId(*mp)).collect();
+            let cx = Context::new(NOW, view, &mut effects);
+            let members = [MpId(0), MpId(1)];
+            late.missing_elsewhere(&cx, None, (&members, &here))
+                .join(" ")
+        };
+        let [two, one] = views();
+        assert_eq!(missing(&late, &two, &[]), "one or more of ap2, ap3");
+        assert_eq!(missing(&late, &one, &[]), "ap1");
+        assert_eq!(missing(&late, &one, &[1]), "");
+        late.member_gives_up(NOW, MpId(1));
+        assert_eq!(missing(&late, &one, &[]), "");
+        late.member_arrives(MpId(1));
+        assert_eq!(missing(&late, &one, &[]), "ap1");
+        late.member_gives_up(NOW, MpId(1));
+        late.is_over();
+        assert_eq!(missing(&late, &one, &[]), "ap1");
+    }
+
+    #[test]
+    fn an_operation_that_is_over_does_not_wait_to_hear_who_is_missing() {
+        let waiter = |operation| Waiter {
+            ap: ApId(0),
+            operation,
+        };
+        let mut late = Late::default();
+        late.asks(waiter(1));
+        late.asks(waiter(2));
+        late.forget(waiter(1));
+        assert!(late.is_asking());
+        assert_eq!(late.take_asking(), [waiter(2)]);
+        assert!(!late.is_asking());
+    }
+}

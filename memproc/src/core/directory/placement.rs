@@ -132,15 +132,46 @@ pub(super) fn share(variable: &Variable, mp: MpId) -> u64 {
     let cycle = variable.owners().len() as u64;
     (0u64..)
         .zip(variable.owners())
-        .filter(|(i, owner)| **owner == mp && *i < objects)
-        .map(|(i, _)| (objects - i).div_ceil(cycle))
+        .filter(|(_, owner)| **owner == mp)
+        // More owners than objects own nothing.
+        .map(|(i, _)| objects.saturating_sub(i).div_ceil(cycle))
         .sum()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::testing::topology;
     use dosmos_proto::{ElementType, Layout, VarId};
+
+    #[test]
+    fn a_cluster_of_as_many_owners_as_numbers_have_room_for_has_homes() {
+        let home = |owners: u32| {
+            let cluster = Cluster::new(topology(&["/a"], owners, 0), MpId(0));
+            home_of(&cluster, "x").map_err(|refusal| refusal.code)
+        };
+        let limit = Err(ErrorCode::Limit);
+        assert_eq!(home(0), limit);
+        assert_eq!(home(1), Ok(MpId(0)));
+        assert!(home(MAX_HOMES as u32).is_ok());
+        assert_eq!(home(MAX_HOMES as u32 + 1), limit);
+    }
+
+    #[test]
+    fn a_link_process_owns_nothing() {
+        let cluster = Cluster::new(topology(&["/a", "/b"], 1, 0), MpId(0));
+        let spec = VariableSpec::new("x", Layout::new(ElementType::U64, (1, 1), (1, 1)).unwrap());
+        let of = |name: &str| named(&cluster, spec.as_ref().unwrap(), name);
+        assert_eq!(of("mp1"), Ok(MpId(1)));
+        let link = of("lp.a").unwrap_err().message;
+        assert!(link.contains("lp.a is a link process"), "{link}");
+        assert!(link.contains("name one of mp0, mp1"), "{link}");
+        let nobody = of("mp7").unwrap_err().message;
+        assert!(
+            nobody.contains("there is no memory process mp7"),
+            "{nobody}"
+        );
+    }
 
     #[test]
     fn shares_are_what_the_owners_of_the_objects_say() {
@@ -152,9 +183,6 @@ mod tests {
                 vec![2, 1, 1, 0],
                 vec![1; 5],
             ] {
-                if owners.len() > objects as usize {
-                    continue;
-                }
                 let layout = Layout::new(ElementType::U64, (1, 24), (1, objects)).unwrap();
                 let spec = VariableSpec::new("x", layout).unwrap();
                 let owners: Vec<MpId> = owners.into_iter().map(MpId).collect();

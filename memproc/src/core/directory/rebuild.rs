@@ -120,3 +120,109 @@ impl Rebuild {
         std::mem::take(&mut self.waiting)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::effects::Effect;
+    use crate::core::test_topology;
+
+    const NOW: Nanos = Nanos::from_millis(10_000);
+
+    /// The second start of mp0, of three; `down` cannot be reached.
+    fn view(start: u32, down: Option<MpId>) -> View {
+        let mut view = View::of_start(test_topology(&["/a"], 3, 0), MpId(0), start);
+        let mut effects = Vec::new();
+        for peer in [MpId(1), MpId(2)] {
+            view.router.peer_up(&view.cluster, peer, &mut effects);
+        }
+        if let Some(peer) = down {
+            view.router.peer_down(&view.cluster, peer, &mut effects);
+        }
+        view
+    }
+
+    /// Who is asked, and after which names.
+    fn asks(rebuild: &mut Rebuild, view: &View, now: Nanos, next: &mut u64) -> Vec<String> {
+        let mut effects = Vec::new();
+        rebuild.ask(&mut Context::new(now, view, &mut effects), next);
+        let asked = effects.iter().filter_map(|e| match e {
+            Effect::Request {
+                to,
+                request: PeerRequest::Names { after },
+                ..
+            } => Some(format!("{} {after}", to.0).trim().to_owned()),
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    fn under_way(rebuild: &Rebuild, view: &View, now: Nanos) -> bool {
+        let mut effects = Vec::new();
+        rebuild.is_under_way(&Context::new(now, view, &mut effects))
+    }
+
+    #[test]
+    fn a_home_that_was_started_again_asks_all_others_until_they_have_said_everything() {
+        let view = view(2, None);
+        let (mut rebuild, mut next) = (Rebuild::default(), 1);
+        assert!(under_way(&rebuild, &view, NOW));
+        assert_eq!(asks(&mut rebuild, &view, NOW, &mut next), ["1", "2"]);
+        assert!(asks(&mut rebuild, &view, NOW, &mut next).is_empty(), "once");
+        assert_eq!((rebuild.take(1), rebuild.take(1)), (Some(MpId(1)), None));
+        rebuild.heard(MpId(1), Some("m".into()));
+        assert_eq!(asks(&mut rebuild, &view, NOW, &mut next), ["1 m"]);
+        assert_eq!(rebuild.take(2), Some(MpId(2)));
+        rebuild.heard(MpId(2), None);
+        assert!(under_way(&rebuild, &view, NOW));
+        assert_eq!(rebuild.take(3), Some(MpId(1)));
+        rebuild.heard(MpId(1), None);
+        assert!(!under_way(&rebuild, &view, NOW));
+    }
+
+    #[test]
+    fn who_refused_is_asked_again_in_a_moment_and_who_was_lost_for_everything() {
+        let view = view(2, None);
+        let (mut rebuild, mut next) = (Rebuild::default(), 1);
+        asks(&mut rebuild, &view, NOW, &mut next);
+        rebuild.take(1);
+        rebuild.refused(MpId(1), NOW);
+        let early = NOW + RETRY - Nanos(1);
+        assert!(asks(&mut rebuild, &view, early, &mut next).is_empty());
+        assert_eq!(asks(&mut rebuild, &view, NOW + RETRY, &mut next), ["1"]);
+        // Of another one that has said a part.
+        rebuild.take(2);
+        rebuild.heard(MpId(2), Some("m".into()));
+        assert_eq!(asks(&mut rebuild, &view, NOW + RETRY, &mut next), ["2 m"]);
+        rebuild.lose(MpId(2));
+        assert_eq!(rebuild.take(4), None, "its answer is not waited for");
+        assert_eq!(rebuild.take(3), Some(MpId(1)), "that of the other is");
+        assert_eq!(
+            asks(&mut rebuild, &view, NOW + RETRY, &mut next),
+            ["1", "2"]
+        );
+    }
+
+    #[test]
+    fn who_cannot_be_reached_is_not_waited_for_for_ever() {
+        let view = view(2, Some(MpId(2)));
+        let (mut rebuild, mut next) = (Rebuild::default(), 1);
+        assert_eq!(asks(&mut rebuild, &view, NOW, &mut next), ["1"]);
+        rebuild.take(1);
+        rebuild.heard(MpId(1), None);
+        assert!(under_way(&rebuild, &view, NOW + WAIT - Nanos(1)));
+        assert!(!under_way(&rebuild, &view, NOW + WAIT));
+    }
+
+    #[test]
+    fn at_the_first_start_there_is_nothing_to_ask() {
+        let view = view(1, None);
+        let (mut rebuild, mut next) = (Rebuild::default(), 1);
+        assert!(asks(&mut rebuild, &view, NOW, &mut next).is_empty());
+        assert!(!under_way(&rebuild, &view, NOW));
+        // Nor for a link process, which is the home of nothing.
+        let view = View::of_start(test_topology(&["/a", "/b"], 1, 0), MpId(2), 2);
+        assert!(asks(&mut rebuild, &view, NOW, &mut next).is_empty());
+    }
+}

@@ -348,3 +348,95 @@ pub(crate) fn conflict(first: &VariableSpec, second: &VariableSpec) -> Refusal {
         ),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::testing::topology;
+    use dosmos_proto::{ElementType, GroupId, Layout};
+
+    /// Known to mp0 of three, with a link process.
+    struct Known {
+        cluster: Cluster,
+        variables: Variables,
+    }
+
+    impl Known {
+        fn new() -> Self {
+            let cluster = Cluster::new(topology(&["/a", "/b"], 2, 0), MpId(0));
+            let variables = Variables::new(Vec::new(), Incarnation::new(1, 0));
+            Self { cluster, variables }
+        }
+
+        fn learn(
+            &mut self,
+            (id, name): (u32, &str),
+            objects: u32,
+            owners: &[u32],
+        ) -> Result<(), ErrorCode> {
+            let layout = Layout::new(ElementType::U8, (1, objects.into()), (1, objects)).unwrap();
+            let spec = VariableSpec::new(name, layout).unwrap();
+            let owners = owners.iter().map(|mp| MpId(*mp)).collect();
+            let variable = Variable::new(VarId(id), spec, owners, GroupId(0)).unwrap();
+            let own = Incarnation::new(1, 0);
+            let learnt = self.variables.learn(
+                &self.cluster,
+                own,
+                &Arc::new(variable),
+                Some(&[(MpId(0), own)]),
+                &mut Vec::new(),
+            );
+            learnt.map_err(|refusal| refusal.code)
+        }
+    }
+
+    #[test]
+    fn objects_owned_here_are_counted_and_bounded() {
+        let mut known = Known::new();
+        let half = MAX_OWNED as u32 / 2;
+        assert_eq!(known.variables.owned(), 0);
+        assert_eq!(known.learn((1, "a"), half, &[0]), Ok(()));
+        assert_eq!(known.variables.owned(), u64::from(half));
+        // Of twice as many, one of two owners owns half.
+        assert_eq!(known.learn((2, "b"), half * 2, &[0, 1]), Ok(()));
+        assert_eq!(known.variables.owned(), MAX_OWNED);
+        assert_eq!(known.learn((3, "c"), 1, &[0]), Err(ErrorCode::Limit));
+        assert_eq!(known.learn((4, "d"), 1, &[1]), Ok(()));
+        assert_eq!(known.learn((5, "e"), 1, &[4]), Err(ErrorCode::Invalid));
+        assert_eq!(known.variables.owned(), MAX_OWNED);
+        assert!(known.variables.named("e").is_none());
+    }
+
+    #[test]
+    fn an_answer_about_names_ends_soon_after_it_is_large_enough() {
+        let mut known = Known::new();
+        let mut names: Vec<String> = (0..40).map(|i| format!("v{i:02}")).collect();
+        let owners: Vec<u32> = (0..40_000).map(|i| i * 7 % 2).collect();
+        for (id, name) in (1..).zip(&names) {
+            known.learn((id, name), 40_000, &owners).unwrap();
+        }
+        let home = |name: &String| home_of(&known.cluster, name).unwrap();
+        let first = home(&names[0]);
+        names.retain(|name| home(name) == first);
+        let all = || names.iter().filter_map(|name| known.variables.named(name));
+        let sizes: Vec<usize> = all().map(|(v, _)| v.footprint()).collect();
+        let answer = known.variables.of_home(&known.cluster, first, "");
+        assert!(answer.more);
+        let count = answer.announced.len();
+        let bytes = |count: usize| sizes[..count].iter().sum::<usize>();
+        assert!(bytes(count) > MAX_ANSWER_BYTES && bytes(count - 1) <= MAX_ANSWER_BYTES);
+        // It goes on after the last name, up to the end.
+        let mut got = Vec::new();
+        let mut after = String::new();
+        loop {
+            let answer = known.variables.of_home(&known.cluster, first, &after);
+            let heard = answer.announced.iter();
+            got.extend(heard.map(|a| a.variable.spec().name().to_owned()));
+            after = got.last().cloned().unwrap_or_default();
+            if !answer.more {
+                break;
+            }
+        }
+        assert_eq!(got, names);
+    }
+}

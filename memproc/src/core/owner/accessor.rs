@@ -47,3 +47,14 @@ impl Served {
         }
     }
 }
+
+#[cfg(test)]
+impl Accessor {
+    /// An application process and the memory process that asks for it.
+    pub(super) fn of_test(ap: u32, mp: u32) -> Self {
+        Self {
+            ap: ApId(ap),
+            caller: Caller::of_test(dosmos_proto::MpId(mp)),
+        }
+    }
+}

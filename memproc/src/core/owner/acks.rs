@@ -234,3 +234,132 @@ impl Acks {
         self.rounds.remove(&number).map(|waiting| waiting.round)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::test_topology;
+    use dosmos_proto::VarId;
+
+    const NOW: Nanos = Nanos::from_millis(10_000);
+    const END: Nanos = Nanos::from_millis(11_000);
+    const X: ObjectId = ObjectId {
+        var: VarId(1),
+        index: 0,
+    };
+    const Y: ObjectId = ObjectId {
+        var: VarId(1),
+        index: 1,
+    };
+
+    fn round(number: u64) -> Round {
+        Round {
+            began: NOW,
+            then: Then::Write(number),
+        }
+    }
+
+    #[test]
+    fn a_round_waits_for_every_order_about_its_objects_and_for_no_other() {
+        let mut acks = Acks::default();
+        assert_eq!(acks.wait(&[X, Y], round(0)), Some(round(0)));
+        let to_one = acks.order(X, MpId(1), END, true);
+        let to_two = acks.order(X, MpId(2), END, true);
+        let of_y = acks.order(Y, MpId(1), END, true);
+        assert_eq!(acks.wait(&[X], round(1)), None);
+        assert_eq!(acks.wait(&[X, Y], round(2)), None);
+        // Who was not told acknowledges nothing.
+        assert_eq!(acks.acknowledge(MpId(2), to_one), []);
+        assert_eq!(acks.acknowledge(MpId(1), to_one), []);
+        assert_eq!(acks.acknowledge(MpId(1), to_one), [], "twice");
+        assert!(acks.concerns(X) && acks.concerns(Y));
+        assert_eq!(acks.acknowledge(MpId(2), to_two), [round(1)]);
+        assert!(!acks.concerns(X) && acks.concerns(Y));
+        assert_eq!(acks.wait(&[X], round(3)), Some(round(3)));
+        assert_eq!(acks.acknowledge(MpId(1), of_y), [round(2)]);
+        assert!(!acks.concerns(Y));
+        assert!(acks.orders.is_empty() && acks.by_object.is_empty() && acks.rounds.is_empty());
+    }
+
+    #[test]
+    fn rounds_go_on_in_the_order_in_which_they_began() {
+        let mut acks = Acks::default();
+        let order = acks.order(X, MpId(1), END, true);
+        for number in 1..20 {
+            assert_eq!(acks.wait(&[X], round(number)), None);
+        }
+        let done = acks.acknowledge(MpId(1), order);
+        assert_eq!(done, (1..20).map(round).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_order_is_waited_for_until_the_lease_of_its_holder_is_over() {
+        let mut acks = Acks::default();
+        acks.order(X, MpId(1), END, true);
+        assert_eq!(acks.wait(&[X], round(1)), None);
+        acks.order(X, MpId(2), END + Nanos(5), true);
+        acks.order(Y, MpId(3), END + Nanos(9), true);
+        assert_eq!(acks.wait(&[X], round(2)), None);
+        assert_eq!(acks.expire(END - Nanos(1)), []);
+        assert_eq!(acks.expire(END), [round(1)]);
+        assert_eq!(acks.expire(END + Nanos(4)), []);
+        assert_eq!(acks.expire(END + Nanos(5)), [round(2)]);
+        assert!(acks.concerns(Y));
+        assert_eq!(acks.expire(END + Nanos(9)), []);
+        assert!(!acks.concerns(Y));
+        assert_eq!(acks.next_end, None);
+    }
+
+    #[test]
+    fn who_is_cut_off_may_read_its_copies_until_its_lease_is_over() {
+        let view = View::of_test(test_topology(&["/a"], 3, 1), MpId(0));
+        let mut effects = Vec::new();
+        let cx = Context::new(NOW, &view, &mut effects);
+        let with_copies = |acks: &mut Acks| {
+            let mut objects = Objects::of_test(&[X, Y]);
+            for object in [X, Y] {
+                let o = objects.get_mut(&object).unwrap();
+                o.add_copy(MpId(1));
+                o.add_copy(MpId(2));
+            }
+            acks.cut_off(&cx, MpId(1), &mut objects);
+            let of = |o: &ObjectId| objects.get_mut(o).unwrap().copies_to_tell(true);
+            [X, Y].iter().map(of).collect::<Vec<_>>()
+        };
+        let mut acks = Acks::default();
+        acks.renew_lease(NOW, MpId(1));
+        assert_eq!(with_copies(&mut acks), [[MpId(2)], [MpId(2)]]);
+        assert_eq!(acks.wait(&[X, Y], round(1)), None);
+        let until = NOW + LEASE + MARGIN;
+        assert_eq!(acks.expire(until - Nanos(1)), []);
+        assert_eq!(acks.expire(until), [round(1)]);
+        // One whose lease is over, or that never had one, is not waited for.
+        for lease in [Some(NOW), None] {
+            let mut acks = Acks::default();
+            acks.leases.extend(lease.map(|until| (MpId(1), until)));
+            with_copies(&mut acks);
+            assert_eq!(acks.wait(&[X, Y], round(1)), Some(round(1)));
+        }
+    }
+
+    #[test]
+    fn an_arrival_follows_its_news_only_where_nobody_else_is_told() {
+        let view = View::of_test(test_topology(&["/a"], 3, 1), MpId(0));
+        let mut effects = Vec::new();
+        let cx = Context::new(NOW, &view, &mut effects);
+        let only = |acks: &Acks, objects: &[ObjectId]| {
+            acks.only_under_way_to(MpId(1), &objects.iter().copied().collect())
+        };
+        let mut acks = Acks::default();
+        assert!(only(&acks, &[X, Y]), "nobody has to be told");
+        acks.order(X, MpId(1), END, true);
+        assert!(only(&acks, &[X, Y]));
+        acks.order(Y, MpId(2), END, true);
+        assert!(only(&acks, &[X]) && !only(&acks, &[Y]) && !only(&acks, &[X, Y]));
+        // What was on its way is not any more; what another was sent is.
+        acks.cut_off(&cx, MpId(1), &mut Objects::default());
+        assert!(!only(&acks, &[X]));
+        assert!(acks.only_under_way_to(MpId(2), &[Y].into()));
+    }
+}

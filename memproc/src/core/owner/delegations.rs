@@ -212,3 +212,228 @@ pub(super) fn recall(d: &Delegation, object: ObjectId, wanted: Wanted) -> Output
         wanted,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::messages::{AtomicOp, ElementRange, Keep, WriteData};
+    use crate::core::test_topology;
+    use dosmos_proto::{ElementType, VarId};
+
+    const X: ObjectId = ObjectId {
+        var: VarId(1),
+        index: 0,
+    };
+    const Y: ObjectId = ObjectId {
+        var: VarId(1),
+        index: 1,
+    };
+
+    fn read() -> AccessKind {
+        AccessKind::Read {
+            range: ElementRange::ALL,
+            epoch: None,
+            keep: Keep::Nothing,
+        }
+    }
+
+    fn write() -> AccessKind {
+        let write = WriteData {
+            first: 0,
+            runs: None,
+            data: vec![0; 8].into(),
+            accesses: 1,
+            adds: false,
+        };
+        AccessKind::Write { write, epoch: None }
+    }
+
+    fn add() -> AccessKind {
+        AccessKind::Atomic {
+            element: 0,
+            element_type: ElementType::U64,
+            op: AtomicOp::FetchAdd(1),
+            epoch: None,
+        }
+    }
+
+    const ACQUIRE: AccessKind = AccessKind::Acquire { want_value: false };
+
+    /// A read, a write, an atomic operation and an acquire of each of two application processes, at memory processes of
+    /// the same numbers, wait for each of two objects.
+    fn waiting() -> Delegations {
+        let mut all = Delegations::default();
+        for object in [X, Y] {
+            for ap in [1, 2] {
+                for kind in [read(), write(), add(), ACQUIRE] {
+                    let deferred = Deferred {
+                        who: Accessor::of_test(ap, ap),
+                        access: Access { object, kind },
+                        want_copy: false,
+                    };
+                    all.waiting.entry(object).or_default().push(deferred);
+                }
+            }
+        }
+        all
+    }
+
+    /// Whose accesses wait for an object, and what they are.
+    fn left(all: &Delegations, object: ObjectId) -> String {
+        let list = all.waiting.get(&object).into_iter().flatten();
+        list.map(|d| {
+            let what = match d.access.kind {
+                AccessKind::Read { .. } => "r",
+                AccessKind::Write { .. } => "w",
+                AccessKind::Atomic { .. } => "+",
+                AccessKind::Acquire { .. } => "a",
+                AccessKind::Release { .. } => "e",
+            };
+            format!("{what}{}", d.who.ap.0)
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+    }
+
+    #[test]
+    fn an_acquire_that_is_taken_back_is_the_only_thing_that_is() {
+        let mut all = waiting();
+        all.abandon(ApId(1), Some(X));
+        assert_eq!(left(&all, X), "r1 w1 +1 r2 w2 +2 a2");
+        assert_eq!(left(&all, Y), "r1 w1 +1 a1 r2 w2 +2 a2");
+    }
+
+    #[test]
+    fn of_who_leaves_only_writes_are_still_done() {
+        let mut all = waiting();
+        all.abandon(ApId(1), None);
+        for object in [X, Y] {
+            assert_eq!(left(&all, object), "w1 +1 r2 w2 +2 a2");
+        }
+    }
+
+    #[test]
+    fn of_a_memory_process_that_is_lost_only_writes_are_still_done() {
+        let mut all = waiting();
+        all.lose(MpId(2));
+        for object in [X, Y] {
+            assert_eq!(left(&all, object), "r1 w1 +1 a1 w2 +2");
+        }
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_more_is_forgotten() {
+        let only = |kind: AccessKind| {
+            let mut all = Delegations::default();
+            let deferred = Deferred {
+                who: Accessor::of_test(1, 1),
+                access: Access { object: X, kind },
+                want_copy: false,
+            };
+            all.waiting.insert(X, vec![deferred]);
+            all
+        };
+        let (mut abandoned, mut lost) = (only(ACQUIRE), only(read()));
+        abandoned.abandon(ApId(1), Some(X));
+        lost.lose(MpId(1));
+        assert!(abandoned.waiting.is_empty() && lost.waiting.is_empty());
+    }
+
+    #[test]
+    fn who_acquires_and_who_writes_is_told_of_each_object() {
+        let mut all = waiting();
+        let acquirer = |all: &Delegations, ap: u32, object| {
+            all.acquirer(ApId(ap), object).map(|caller| caller.mp.0)
+        };
+        assert_eq!(acquirer(&all, 1, X), Some(1));
+        assert_eq!(acquirer(&all, 2, X), Some(2));
+        assert_eq!(acquirer(&all, 3, X), None);
+        assert!(all.delays(ApId(1)) && !all.delays(ApId(3)));
+        all.abandon(ApId(2), Some(X));
+        assert_eq!(acquirer(&all, 2, X), None, "others wait, too");
+        assert_eq!(acquirer(&all, 2, Y), Some(2));
+        for list in all.waiting.values_mut() {
+            list.retain(|d| !d.is_write());
+        }
+        assert!(!all.delays(ApId(1)), "it reads and acquires only");
+    }
+
+    #[test]
+    fn what_was_not_worth_it_is_declined_for_a_while() {
+        let mut all = Delegations::default();
+        let declined = |all: &mut Delegations| (0..).take_while(|_| !all.admit(X)).count();
+        assert_eq!(declined(&mut all), 0);
+        for times in [2, 4, 8, 16, 32, 64, 64] {
+            all.learn(X, WORTH - 1);
+            assert!(all.admit(Y), "of another object nothing is known");
+            assert_eq!(declined(&mut all), times);
+        }
+        all.learn(X, WORTH);
+        assert_eq!(declined(&mut all), 0);
+        all.learn(X, 0);
+        assert_eq!(declined(&mut all), 2);
+    }
+
+    fn delegation() -> Delegation {
+        let mut all = Delegations::default();
+        assert_eq!(all.grant(X, ApId(1), Nanos::ZERO), 1);
+        all.by_object.remove(&X).unwrap()
+    }
+
+    #[test]
+    fn ranges_that_meet_are_published_as_one() {
+        let watched = |ranges: &[(u32, u32)]| {
+            let mut d = delegation();
+            ranges.iter().for_each(|range| d.watch(*range));
+            d.watched
+        };
+        assert_eq!(watched(&[(2, 4), (5, 7)]), [(2, 4), (5, 7)]);
+        assert_eq!(watched(&[(5, 7), (2, 4)]), [(5, 7), (2, 4)]);
+        assert_eq!(watched(&[(2, 4), (4, 7)]), [(2, 7)]);
+        assert_eq!(watched(&[(4, 7), (2, 4)]), [(2, 7)]);
+        assert_eq!(watched(&[(2, 7), (3, 4)]), [(2, 7)]);
+        assert_eq!(watched(&[(0, 2), (8, 9), (4, 6), (1, 5)]), [(8, 9), (0, 6)]);
+    }
+
+    #[test]
+    fn a_part_is_asked_for_as_long_as_parts_are_few() {
+        let mut d = delegation();
+        assert_eq!(d.wanted((0, 8), 8), Some(Wanted::Everything));
+        assert_eq!(d.wanted((1, 8), 8), Some(Wanted::Elements(1, 8)));
+        d.watched = vec![(2, 6)];
+        assert_eq!(d.wanted((2, 6), 8), None);
+        assert_eq!(d.wanted((3, 5), 8), None);
+        for beyond in [(1, 5), (3, 7), (1, 7)] {
+            let part = Wanted::Elements(beyond.0, beyond.1);
+            assert_eq!(d.wanted(beyond, 8), Some(part));
+        }
+        // Published and asked for, both count.
+        let parts = |n: usize| (0..n as u32).map(|i| (100 + 2 * i, 101 + 2 * i)).collect();
+        d.asked = parts(MOST_WATCHED - 2);
+        assert_eq!(d.wanted((1, 5), 8), Some(Wanted::Elements(1, 5)));
+        d.asked = parts(MOST_WATCHED - 1);
+        assert_eq!(d.wanted((1, 5), 8), Some(Wanted::Everything));
+        (d.watched, d.asked) = (parts(MOST_WATCHED - 1), Vec::new());
+        assert_eq!(d.wanted((1, 5), 8), Some(Wanted::Elements(1, 5)));
+        d.asked_all = true;
+        assert_eq!(d.wanted((1, 5), 8), Some(Wanted::Everything));
+    }
+
+    #[test]
+    fn nothing_is_asked_for_twice() {
+        let view = View::of_test(test_topology(&["/a"], 1, 2), MpId(0));
+        let mut d = delegation();
+        let mut asks = |wanted: Wanted| {
+            let mut effects = Vec::new();
+            d.ask(&mut Context::new(Nanos(1), &view, &mut effects), X, wanted);
+            !effects.is_empty()
+        };
+        assert!(asks(Wanted::Elements(1, 2)));
+        assert!(!asks(Wanted::Elements(1, 2)));
+        assert!(asks(Wanted::Elements(2, 3)));
+        assert!(asks(Wanted::Everything));
+        assert!(!asks(Wanted::Everything));
+        assert!(!asks(Wanted::Elements(3, 4)), "everything comes");
+    }
+}

@@ -250,3 +250,12 @@ impl Objects {
         })
     }
 }
+
+#[cfg(test)]
+impl Objects {
+    /// Objects of eight bytes that were never written.
+    pub(super) fn of_test(objects: &[ObjectId]) -> Self {
+        let zeroed = |object: &ObjectId| (*object, Object::zeroed(8));
+        Self(objects.iter().map(zeroed).collect())
+    }
+}

@@ -75,3 +75,94 @@ impl Shipping {
         self.retain(|d| d.who.caller.mp != mp);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::messages::{Access, ElementRange, Keep, WriteData};
+    use dosmos_proto::VarId;
+
+    const SEAT: Seat = Seat {
+        mp: MpId(0),
+        replicas: 1,
+    };
+
+    fn object(index: u32) -> ObjectId {
+        ObjectId::new(VarId(1), index)
+    }
+
+    /// A read, a write and an acquire of objects 0 and 1 by application processes 1 and 2, at memory processes of the same numbers: those of
+    /// object 0 wait for its state, those of object 1 for this process to serve again.
+    fn waiting() -> Shipping {
+        let mut all = Shipping::default();
+        for (of, ap) in [(0, 1), (0, 2), (1, 1), (1, 2)] {
+            let read = AccessKind::Read {
+                range: ElementRange::ALL,
+                epoch: None,
+                keep: Keep::Nothing,
+            };
+            let write = WriteData {
+                first: 0,
+                runs: None,
+                data: vec![0; 8].into(),
+                accesses: 1,
+                adds: false,
+            };
+            let write = AccessKind::Write { write, epoch: None };
+            let acquire = AccessKind::Acquire { want_value: false };
+            for kind in [read, write, acquire] {
+                let deferred = Deferred {
+                    who: Accessor::of_test(ap, ap),
+                    access: Access {
+                        object: object(of),
+                        kind,
+                    },
+                    want_copy: false,
+                };
+                match of {
+                    0 => all.waiting.entry(object(0)).or_default().push(deferred),
+                    _ => all.parked.entry(SEAT).or_default().push(deferred),
+                }
+            }
+        }
+        all
+    }
+
+    fn left(all: &Shipping) -> [String; 2] {
+        let text = |list: &Vec<Deferred>| {
+            let each = list.iter().map(|d| {
+                let what = match d.access.kind {
+                    AccessKind::Read { .. } => "r",
+                    AccessKind::Write { .. } => "w",
+                    _ => "a",
+                };
+                format!("{what}{}", d.who.ap.0)
+            });
+            each.collect::<Vec<_>>().join(" ")
+        };
+        [text(&all.waiting[&object(0)]), text(&all.parked[&SEAT])]
+    }
+
+    #[test]
+    fn an_acquire_that_is_taken_back_is_the_only_thing_that_is() {
+        let mut all = waiting();
+        all.abandon(ApId(1), Some(object(0)));
+        assert_eq!(left(&all), ["r1 w1 r2 w2 a2", "r1 w1 a1 r2 w2 a2"]);
+        all.abandon(ApId(2), Some(object(1)));
+        assert_eq!(left(&all), ["r1 w1 r2 w2 a2", "r1 w1 a1 r2 w2"]);
+    }
+
+    #[test]
+    fn of_who_leaves_only_writes_are_still_done() {
+        let mut all = waiting();
+        all.abandon(ApId(2), None);
+        assert_eq!(left(&all), ["r1 w1 a1 w2", "r1 w1 a1 w2"]);
+    }
+
+    #[test]
+    fn what_a_lost_memory_process_asked_is_asked_again_by_itself() {
+        let mut all = waiting();
+        all.lose(MpId(1));
+        assert_eq!(left(&all), ["r2 w2 a2", "r2 w2 a2"]);
+    }
+}

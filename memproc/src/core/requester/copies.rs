@@ -435,6 +435,69 @@ mod tests {
     }
 
     #[test]
+    fn what_is_held_is_counted_at_each_turn() {
+        let mut c = Copies {
+            bounds: Bounds {
+                copies: 2,
+                bytes: 100,
+            },
+            ..Copies::default()
+        };
+        (0..2).for_each(|i| fetch(&mut c, i, 10));
+        // As many and as large as there may be.
+        assert!(evict(&mut c, 1).is_empty());
+        c.bounds.bytes = 20;
+        assert!(evict(&mut c, 1).is_empty());
+        // Both were read: each gets another turn, in the same order.
+        for i in 0..2 {
+            assert!(c.get(ObjectId::new(VarId(1), i), Nanos::ZERO).is_some());
+        }
+        fetch(&mut c, 2, 10);
+        assert_eq!(evict(&mut c, 2), [0]);
+        assert_eq!((c.count(), c.bytes, c.leases[&MpId(1)].copies), (2, 20, 2));
+        let turns: Vec<u64> = c.turns.iter().map(|(_, turn)| *turn).collect();
+        assert!(turns.is_sorted_by(|a, b| a < b), "{turns:?}");
+    }
+
+    #[test]
+    fn a_copy_ends_with_its_lease_or_with_what_its_owner_said() {
+        let o = ObjectId::new(VarId(1), 0);
+        let mut c = Copies::default();
+        let end = Nanos::from_millis(100);
+        let until = Some(end);
+        c.fetch_begins(o);
+        c.fetch_ends(o, 1, copy(1).map(|copy| Copy { until, ..copy }));
+        c.renew(MpId(1), end);
+        assert!(c.get(o, end - Nanos(1)).unwrap().1);
+        assert!(!c.get(o, end).unwrap().1);
+        assert_eq!(c.lease_end(o), Some(end));
+        assert!(!c.differs(o, &Bytes::from_static(b"x")));
+        assert!(c.differs(o, &Bytes::from_static(b"y")));
+        assert!(!c.differs(ObjectId::new(VarId(1), 1), &Bytes::from_static(b"y")));
+    }
+
+    #[test]
+    fn turns_of_copies_that_are_gone_are_forgotten_from_time_to_time() {
+        let mut c = Copies::default();
+        (0..100).for_each(|i| fetch(&mut c, i, 1));
+        assert_eq!(c.turns.len(), 100);
+        // Each is fetched again: as many turns are void as there are copies, and 64.
+        let again = |c: &mut Copies, i: u32| {
+            let o = ObjectId::new(VarId(1), i % 100);
+            assert!(c.update(o, Bytes::from_static(b"y"), 2));
+            c.turns.len()
+        };
+        // A copy that is replaced counts twice while it is.
+        let lengths: Vec<usize> = (0..200).map(|i| again(&mut c, i)).collect();
+        assert_eq!(lengths.iter().max(), Some(&266));
+        assert_eq!(lengths.iter().min(), Some(&101));
+        let mut current: Vec<u32> = c.turns.iter().map(|(o, _)| o.index).collect();
+        current.sort_unstable();
+        current.dedup();
+        assert_eq!(current.len(), 100, "a copy lost its turn");
+    }
+
+    #[test]
     fn the_order_of_eviction_takes_no_memory_for_copies_that_are_gone() {
         let mut c = Copies::default();
         for i in 0..10_000 {

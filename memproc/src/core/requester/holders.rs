@@ -157,3 +157,60 @@ impl Holders {
         ended
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::copies::Copy;
+    use super::*;
+    use crate::core::lease::LEASE;
+    use dosmos_proto::{MpId, VarId};
+
+    const NOW: Nanos = Nanos::from_millis(10_000);
+
+    fn object(index: u32) -> ObjectId {
+        ObjectId::new(VarId(1), index)
+    }
+
+    #[test]
+    fn copies_end_with_the_lease_that_they_depend_on() {
+        let mut copies = Copies::default();
+        for (owner, sent) in [(1, NOW), (2, NOW + Nanos(7))] {
+            let copy = Copy {
+                data: Bytes::from_static(b"x"),
+                version: 1,
+                owner: MpId(owner),
+                until: None,
+            };
+            copies.fetch_begins(object(owner));
+            copies.fetch_ends(object(owner), 1, Some(copy));
+            copies.renew(MpId(owner), sent);
+        }
+        let mut holders = Holders::default();
+        let end = NOW + LEASE;
+        // Of what is owned here, a copy depends on no lease.
+        holders.add(object(0), ApId(0), None);
+        for of in [1, 2] {
+            holders.add(object(of), ApId(0), copies.lease_end(object(of)));
+        }
+        assert_eq!(holders.ended(end - Nanos(1), &copies), []);
+        assert_eq!(holders.ended(end, &copies), [object(1)]);
+        holders.remove(object(1), ApId(0));
+        assert_eq!(holders.ended(end + Nanos(6), &copies), []);
+        assert_eq!(holders.ended(end + Nanos(7), &copies), [object(2)]);
+        holders.remove(object(2), ApId(0));
+        assert_eq!(holders.ended(end + LEASE, &copies), []);
+        assert_eq!(holders.next_end, Nanos::MAX);
+    }
+
+    #[test]
+    fn who_leaves_holds_nothing() {
+        let mut holders = Holders::default();
+        for (of, ap) in [(0, 0), (1, 0), (1, 1)] {
+            holders.add(object(of), ApId(ap), None);
+        }
+        holders.leave(ApId(0));
+        let left: Vec<_> = holders.by_object.iter().collect();
+        assert_eq!(left.len(), 1);
+        assert_eq!((left[0].0, left[0].1[0].ap), (&object(1), ApId(1)));
+    }
+}

@@ -228,3 +228,179 @@ impl Line {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::pending::Ticket;
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::test_topology;
+    use dosmos_proto::{ErrorCode, Nanos};
+
+    const AP: ApId = ApId(0);
+    const ME: MpId = MpId(0);
+    const OTHER: MpId = MpId(1);
+
+    fn view() -> View {
+        View::of_test(test_topology(&["/a"], 3, 1), ME)
+    }
+
+    fn barrier(arrived: Option<Nanos>) -> Barrier {
+        let barrier = VarId(7);
+        Barrier { barrier, arrived }
+    }
+
+    #[test]
+    fn a_release_waits_for_whatever_publishes_before_it() {
+        let busy = |change: fn(&mut Line)| {
+            let mut line = Line::default();
+            assert!(!line.is_busy());
+            change(&mut line);
+            line.is_busy()
+        };
+        assert!(busy(|l| l.push(1)));
+        assert!(busy(|l| l.flushing = 1));
+        assert!(busy(Line::release_begins));
+        assert!(busy(|l| l.wrote(OTHER, None)));
+        assert!(busy(|l| l.ahead = Some((1, None))));
+        // What an owner that was lost is owed is published when it is back, and at a barrier it waits for others.
+        assert!(!busy(|l| _ = l.owed.insert(OTHER, None)));
+        assert!(!busy(|l| l.arrive(VarId(7))));
+    }
+
+    #[test]
+    fn an_operation_leaves_the_line_once() {
+        let mut line = Line::default();
+        line.push(1);
+        line.push(2);
+        assert!(line.remove(1));
+        assert!(!line.remove(1));
+        assert_eq!(line.operations, [2]);
+        assert!(line.begin() && !line.begin());
+    }
+
+    #[test]
+    fn an_arrival_follows_what_it_publishes_only_if_that_is_all_there_is() {
+        let mut view = view();
+        let mut effects = Vec::new();
+        let here = || BTreeMap::from([(ME, None)]);
+        let may = |view: &View, line: &Line, dirty, to| {
+            let mut effects = Vec::new();
+            let cx = Context::new(Nanos(1), view, &mut effects);
+            line.may_publish_ahead(&cx, &dirty, to)
+        };
+        let mut line = Line::default();
+        assert!(may(&view, &line, here(), OTHER));
+        assert!(!may(&view, &line, here(), ME), "it coordinates itself");
+        let both = BTreeMap::from([(ME, None), (OTHER, None)]);
+        assert!(!may(&view, &line, both, OTHER));
+        assert!(!may(&view, &line, BTreeMap::from([(OTHER, None)]), OTHER));
+        line.release_begins();
+        assert!(!may(&view, &line, here(), OTHER));
+        line.release_ends();
+        line.arrive(VarId(7));
+        assert!(!may(&view, &line, here(), OTHER));
+        let line = Line::default();
+        view.router.peer_up(&view.cluster, OTHER, &mut effects);
+        view.router.peer_down(&view.cluster, OTHER, &mut effects);
+        assert!(!may(&view, &line, here(), OTHER), "it is lost");
+    }
+
+    #[test]
+    fn what_was_published_ahead_is_owed_unless_the_barrier_opens() {
+        let start = Some(Incarnation::new(3, 0));
+        let ends = |number: u64, opened: bool| {
+            let mut line = Line {
+                ahead: Some((5, start)),
+                ..Line::default()
+            };
+            line.arrive(VarId(7));
+            line.barrier_ends(ME, number, &barrier(Some(Nanos(1))), opened);
+            assert!(line.at_barriers.is_empty());
+            (line.ahead, line.dirty)
+        };
+        assert_eq!(ends(5, true), (None, BTreeMap::new()));
+        assert_eq!(ends(5, false), (None, [(ME, start)].into()));
+        // It was another barrier that ended.
+        assert_eq!(ends(6, true), (Some((5, start)), BTreeMap::new()));
+        // One that had not arrived is not at that barrier: another operation may be.
+        let mut line = Line::default();
+        line.arrive(VarId(7));
+        line.barrier_ends(ME, 5, &barrier(None), false);
+        assert_eq!(line.at_barriers, [VarId(7)].into());
+    }
+
+    /// What happens next of a line with these operations, until nothing does: `5` starts, `-5` fails.
+    fn steps(line: &mut Line, pending: &mut Pending, flushes: &mut Flushes) -> Vec<i64> {
+        let view = view();
+        let mut effects = Vec::new();
+        let cx = &mut Context::new(Nanos(1), &view, &mut effects);
+        let mut steps = Vec::new();
+        while let Some(step) = line.next(cx, AP, (pending, flushes)) {
+            steps.push(match step {
+                Step::Start(number) => number as i64,
+                Step::Fail(number, _) => -(number as i64),
+            });
+        }
+        steps
+    }
+
+    fn opened(pending: &mut Pending, line: &mut Line, kind: Kind) -> i64 {
+        let ticket = Ticket {
+            ap: AP,
+            id: 0,
+            start: Nanos::ZERO,
+            timeout: Nanos(1),
+            first: false,
+        };
+        let number = pending.open(Operation::new(ticket, OTHER, kind));
+        line.push(number);
+        number as i64
+    }
+
+    #[test]
+    fn a_barrier_that_could_publish_ahead_starts_when_its_news_have_left() {
+        let (mut pending, mut flushes) = (Pending::default(), Flushes::default());
+        let mut line = Line::default();
+        pending.number();
+        let first = opened(&mut pending, &mut line, Kind::Barrier(barrier(None)));
+        line.wrote(ME, None);
+        assert!(steps(&mut line, &mut pending, &mut flushes).is_empty());
+        assert_eq!((line.flushing, line.ahead), (1, Some((first as u64, None))));
+        line.flushed(Ok(()));
+        assert_eq!(line.flushing, 0);
+        assert_eq!(steps(&mut line, &mut pending, &mut flushes), [first]);
+        // Another one before that has opened: what was published ahead is published for good.
+        let next = opened(&mut pending, &mut line, Kind::Barrier(barrier(None)));
+        line.arrive(VarId(7));
+        assert!(steps(&mut line, &mut pending, &mut flushes).is_empty());
+        assert_eq!((line.flushing, line.ahead), (1, None));
+        line.flushed(Ok(()));
+        assert!(
+            steps(&mut line, &mut pending, &mut flushes).is_empty(),
+            "it waits"
+        );
+        line.at_barriers.clear();
+        assert_eq!(steps(&mut line, &mut pending, &mut flushes), [next]);
+    }
+
+    #[test]
+    fn a_flush_that_is_refused_fails_who_wanted_it_if_it_still_waits() {
+        let refused = || Err(Refusal::new(ErrorCode::Unreachable, "gone"));
+        let (mut pending, mut flushes) = (Pending::default(), Flushes::default());
+        let mut line = Line::default();
+        pending.number();
+        let publish = opened(&mut pending, &mut line, Kind::Publish);
+        line.wrote(OTHER, None);
+        line.wrote(ME, None);
+        assert!(steps(&mut line, &mut pending, &mut flushes).is_empty());
+        assert_eq!(line.flushing, 2);
+        line.flushed(refused());
+        assert_eq!(line.flushing, 1);
+        assert_eq!(steps(&mut line, &mut pending, &mut flushes), [-publish]);
+        line.remove(publish as u64);
+        line.flushed(refused());
+        assert!(steps(&mut line, &mut pending, &mut flushes).is_empty());
+        assert!(!line.is_busy());
+    }
+}

@@ -395,3 +395,74 @@ impl Pending {
         list
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operation(start: u64, timeout: u64) -> Operation {
+        let ticket = Ticket {
+            ap: ApId(0),
+            id: 0,
+            start: Nanos(start),
+            timeout: Nanos(timeout),
+            first: false,
+        };
+        Operation::new(ticket, MpId(1), Kind::Publish)
+    }
+
+    #[test]
+    fn an_operation_is_due_when_its_time_is_over_and_once_more_for_an_answer() {
+        let mut pending = Pending::default();
+        let late = pending.open(operation(10, 30));
+        let early = pending.open(operation(10, 20));
+        assert_eq!((late, early, pending.upcoming()), (0, 1, 2));
+        assert!(pending.due(Nanos(29)).is_empty());
+        assert_eq!(pending.due(Nanos(30)), [early]);
+        pending.wait_for_answer(early, Nanos(35));
+        assert!(pending.due(Nanos(34)).is_empty());
+        assert_eq!(pending.due(Nanos(35)), [early]);
+        pending.close(early);
+        assert!(pending.due(Nanos(39)).is_empty());
+        assert_eq!(pending.due(Nanos(40)), [late]);
+        assert_eq!(pending.next_due, Nanos::MAX);
+    }
+
+    #[test]
+    fn what_is_due_at_one_time_is_due_together() {
+        let mut pending = Pending::default();
+        let all: Vec<u64> = (0..3).map(|_| pending.open(operation(0, 5))).collect();
+        pending.open(operation(0, 7));
+        assert_eq!(pending.due(Nanos(5)), all);
+        // Nobody has ended them: they are not asked about again before the next one is due.
+        assert_eq!(pending.next_due, Nanos(7));
+    }
+
+    #[test]
+    fn a_call_says_which_repetition_of_which_operation_it_is() {
+        for (number, repeated) in [(0, 0), (5, 0), (5, 1), ((1 << NUMBER_BITS) - 1, u16::MAX)] {
+            let call = repeated_call(number, repeated);
+            assert_eq!(of_call(call.number), (number, repeated));
+        }
+        assert_eq!(repeated_call(5, 0), call(5));
+        assert_eq!(repeated_call(5, 3).number, (3 << NUMBER_BITS) + 5);
+    }
+
+    #[test]
+    fn a_read_of_no_elements_is_one_ahead_of_others() {
+        let read = |range| {
+            let object = ObjectId::new(VarId(1), 0);
+            let read = Read {
+                object,
+                range,
+                width: 8,
+                fetch: false,
+                keep: Keep::Nothing,
+            };
+            let traced = Kind::Read(read).traced().unwrap();
+            (traced.ahead, traced.bytes)
+        };
+        assert_eq!(read((0, 0)), (true, 0));
+        assert_eq!(read((2, 5)), (false, 24));
+    }
+}

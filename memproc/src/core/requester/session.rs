@@ -360,3 +360,97 @@ impl Sessions {
         lost
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::test_topology;
+    use dosmos_proto::VarId;
+
+    const AP: ApId = ApId(0);
+    const X: ObjectId = ObjectId {
+        var: VarId(1),
+        index: 0,
+    };
+    const OWNER: MpId = MpId(1);
+
+    fn view() -> View {
+        View::of_test(test_topology(&["/a"], 2, 1), MpId(0))
+    }
+
+    fn acquire(sent: bool) -> Acquire {
+        Acquire {
+            object: X,
+            want_value: false,
+            sent,
+        }
+    }
+
+    #[test]
+    fn one_acquire_of_an_object_at_a_time_is_at_its_owner() {
+        let view = view();
+        let mut effects = Vec::new();
+        let cx = Context::new(Nanos(1), &view, &mut effects);
+        let mut all = Sessions::default();
+        let code = |all: &Sessions| all.check_acquire(&cx, AP, X).map_err(|r| r.message);
+        assert_eq!(code(&all), Ok(()), "of one that is not known");
+        all.get_mut(AP).acquire_begins(X);
+        assert!(code(&all).unwrap_err().contains("already waits for"));
+        let y = ObjectId { index: 1, ..X };
+        assert_eq!(all.check_acquire(&cx, AP, y), Ok(()));
+        // Another one that waited in line is not at the owner.
+        all.get_mut(AP).acquire_ends(&acquire(false), None);
+        assert!(code(&all).is_err());
+        all.get_mut(AP).acquire_ends(&acquire(true), None);
+        assert_eq!(code(&all), Ok(()));
+        all.get_mut(AP).acquire_begins(X);
+        let granted = Some((3, 7, OWNER));
+        all.get_mut(AP).acquire_ends(&acquire(true), granted);
+        let held = code(&all).unwrap_err();
+        assert!(held.contains("already holds") && held.contains("epoch 3"));
+        // What was lost with its owner may be acquired again.
+        assert_eq!(all.lose_sections(|_, owner| owner == OWNER), [(AP, X, 7)]);
+        assert_eq!(all.lose_sections(|_, owner| owner == OWNER), [], "once");
+        assert_eq!(code(&all), Ok(()));
+    }
+
+    #[test]
+    fn what_is_written_in_a_section_is_no_write_for_everyone() {
+        let view = view();
+        let mut effects = Vec::new();
+        let cx = Context::new(Nanos(1), &view, &mut effects);
+        let mut session = Session::default();
+        session.section_begins(X, (1, 0), OWNER);
+        session.write(&cx, (X, OWNER), true);
+        assert!(session.sections[&X].wrote && !session.line.is_busy());
+        assert!(session.release_begins(X));
+        let mut session = Session::default();
+        session.section_begins(X, (1, 0), OWNER);
+        session.write(&cx, (X, OWNER), false);
+        assert!(!session.sections[&X].wrote && session.line.is_busy());
+        assert!(!session.release_begins(X));
+        let owners = Session {
+            line: session.line,
+            ..Session::default()
+        };
+        assert_eq!(owners.into_owners(), [OWNER].into());
+    }
+
+    #[test]
+    fn of_a_process_it_is_known_whether_it_is_here_and_what_it_asks() {
+        let view = view();
+        let mut effects = Vec::new();
+        let cx = Context::new(Nanos(1), &view, &mut effects);
+        let mut all = Sessions::default();
+        assert!(!all.is_connected(AP));
+        assert!(all.admit(&cx, AP).is_err());
+        all.connect(&cx, AP).unwrap();
+        assert!(all.is_connected(AP) && !all.is_connected(ApId(1)));
+        let session = all.admit(&cx, AP).unwrap();
+        assert!(session.begins_to_access() && !session.begins_to_access());
+        assert_eq!(all.requests(), 2, "refused or not");
+        assert!(all.leave(AP).is_some() && all.leave(AP).is_none());
+        assert!(!all.is_connected(AP));
+    }
+}

@@ -243,3 +243,173 @@ impl Router {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::messages::{PeerRequest, Role};
+    use crate::core::test_topology;
+
+    /// mp0 in `/a`, mp1 in `/b`, mp2 in `/b/c`, and the link processes of these groups: 3, 4 and 5.
+    const GROUPS: [&str; 3] = ["/a", "/b", "/b/c"];
+    const MPS: [MpId; 3] = [MpId(0), MpId(1), MpId(2)];
+    const LINKS: [MpId; 3] = [MpId(3), MpId(4), MpId(5)];
+
+    struct At {
+        cluster: Cluster,
+        router: Router,
+    }
+
+    /// All neighbours are up.
+    fn at(me: MpId) -> At {
+        let cluster = Cluster::new(test_topology(&GROUPS, 1, 0), me);
+        let router = Router::new(&cluster);
+        let mut at = At { cluster, router };
+        let neighbours: Vec<MpId> = at.cluster.neighbours().collect();
+        for peer in neighbours {
+            at.does(|router, cluster, effects| router.peer_up(cluster, peer, effects));
+        }
+        at
+    }
+
+    impl At {
+        /// What becomes of something: `→4 mp1` is a message to neighbour 4 for mp1, `→4 R mp1` a refusal, `4: -1` and `4: +1` are
+        /// news for neighbour 4 of process 1, `-1` and `+1` what the roles here hear.
+        fn does(&mut self, what: impl Fn(&mut Router, &Cluster, &mut Vec<Effect>)) -> String {
+            let mut effects = Vec::new();
+            what(&mut self.router, &self.cluster, &mut effects);
+            let text = effects.iter().map(|e| match e {
+                Effect::Output(Output::Send { to, message }) => match &message.body {
+                    Body::Response { .. } => format!("→{} R mp{}", to.0, message.destination.0),
+                    _ => format!("→{} mp{}", to.0, message.destination.0),
+                },
+                Effect::Notice {
+                    to,
+                    notice: Notice::MpGone { mp, back },
+                } => format!("{}: {}{}", to.0, if *back { '+' } else { '-' }, mp.0),
+                Effect::Lost { mp, .. } => format!("-{}", mp.0),
+                Effect::Regained { mp } => format!("+{}", mp.0),
+                other => format!("{other:?}"),
+            });
+            text.collect::<Vec<_>>().join(" ")
+        }
+
+        fn loses(&mut self, peer: MpId) -> String {
+            self.does(|r, c, e| r.peer_down(c, peer, e))
+        }
+
+        fn hears(&mut self, from: MpId, mp: MpId, back: bool) -> String {
+            self.does(|r, c, e| r.hear(c, from, (mp, back), e))
+        }
+
+        fn sends(&mut self, source: MpId, destination: MpId, request: bool) -> String {
+            let call = CallId {
+                role: Role::Requester,
+                number: 7,
+            };
+            let request = match request {
+                true => Body::Request {
+                    call,
+                    request: PeerRequest::Renew,
+                },
+                false => Body::Notice(Notice::MpGone {
+                    mp: source,
+                    back: true,
+                }),
+            };
+            let message = Message {
+                source,
+                source_incarnation: None,
+                destination,
+                destination_incarnation: None,
+                body: request,
+            };
+            self.does(|r, c, e| r.forward(c, message.clone(), e))
+        }
+    }
+
+    #[test]
+    fn a_link_process_refuses_what_has_no_way_in_the_place_of_its_receiver() {
+        let mut link = at(LINKS[1]);
+        assert_eq!(link.sends(MPS[0], MPS[2], true), "→5 mp2");
+        assert_eq!(link.loses(LINKS[2]), "1: -2 3: -2 -2 1: -5 3: -5 -5");
+        assert_eq!(link.sends(MPS[0], MPS[2], true), "→3 R mp0");
+        // Its own request is refused before it is sent, and nobody waits for a notice.
+        assert_eq!(link.sends(LINKS[1], MPS[2], true), "");
+        assert_eq!(link.sends(MPS[0], MPS[2], false), "");
+        assert_eq!(link.router.forwarded(), 4);
+    }
+
+    #[test]
+    fn news_go_away_from_where_they_came_and_not_around_the_mesh_of_top_groups() {
+        let mut link = at(LINKS[1]);
+        // From another top-level group: into this one and below.
+        assert_eq!(link.hears(LINKS[0], MPS[0], false), "1: -0 5: -0 -0");
+        assert_eq!(link.hears(LINKS[0], MPS[0], false), "", "once");
+        assert_eq!(link.hears(LINKS[0], MPS[0], true), "1: +0 5: +0 +0");
+        // From below: up and to the memory processes here.
+        assert_eq!(link.hears(LINKS[2], MPS[2], false), "1: -2 3: -2 -2");
+        // Not from who is not on the way, nor of a neighbour, whose link is known here.
+        assert_eq!(link.hears(LINKS[0], MPS[2], true), "");
+        assert_eq!(link.hears(LINKS[2], MPS[1], false), "");
+        // Only link processes pass news on.
+        let mut mp = at(MPS[1]);
+        assert_eq!(mp.hears(LINKS[1], MPS[0], false), "-0");
+    }
+
+    #[test]
+    fn a_new_neighbour_hears_who_is_lost_and_what_is_behind_it_is_back() {
+        let mut link = at(LINKS[1]);
+        link.loses(LINKS[2]);
+        let up = link.does(|r, c, e| r.peer_up(c, LINKS[2], e));
+        assert_eq!(up, "1: +2 3: +2 +2 1: +5 3: +5 +5");
+        link.loses(MPS[1]);
+        let up = link.does(|r, c, e| r.peer_up(c, LINKS[2], e));
+        assert_eq!(up, "5: -1");
+        let stranger = link.does(|r, c, e| r.peer_up(c, MPS[2], e));
+        assert_eq!(stranger, "");
+    }
+
+    #[test]
+    fn why_a_process_cannot_be_reached_names_the_link_that_broke() {
+        let mut mp = at(MPS[1]);
+        assert!(mp.router.check_reachable(&mp.cluster, MPS[0]).is_ok());
+        mp.hears(LINKS[1], MPS[0], false);
+        let why = |at: &At, of: MpId| {
+            let refusal = at.router.check_reachable(&at.cluster, of);
+            refusal.unwrap_err().message
+        };
+        assert!(why(&mp, MPS[0]).contains("mp0 cannot be reached: it ended or its link broke"));
+        mp.loses(LINKS[1]);
+        assert!(why(&mp, MPS[0]).contains("mp0 cannot be reached: the link to lp.b broke"));
+        assert!(why(&mp, LINKS[1]).contains("lp.b cannot be reached: it ended"));
+        // Before anything is up.
+        let cluster = Cluster::new(test_topology(&GROUPS, 1, 0), MPS[1]);
+        let mut router = Router::new(&cluster);
+        router.peer_trouble(LINKS[1], "connection refused".into());
+        let missing = |of| router.missing(&cluster, of).unwrap();
+        assert_eq!(
+            missing(MPS[0]),
+            "lp.b, on the way to mp0, has not come up (connection refused); is it running?"
+        );
+        assert_eq!(
+            missing(LINKS[1]),
+            "lp.b has not come up (connection refused); is it running?"
+        );
+        assert_eq!(mp.router.missing(&mp.cluster, MPS[0]), None, "it was up");
+    }
+
+    #[test]
+    fn a_request_that_waits_for_its_first_neighbour_is_taken_back_once() {
+        let cluster = Cluster::new(test_topology(&GROUPS, 1, 0), MPS[1]);
+        let router = Router::new(&cluster);
+        let mut at = At { cluster, router };
+        assert_eq!(at.sends(MPS[1], MPS[0], true), "");
+        let call = CallId {
+            role: Role::Requester,
+            number: 7,
+        };
+        assert!(at.router.take_back(&at.cluster, call));
+        assert!(!at.router.take_back(&at.cluster, call));
+    }
+}

@@ -133,3 +133,88 @@ impl Neighbours {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::messages::{PeerRequest, Role};
+
+    const ME: MpId = MpId(0);
+    const NEXT: MpId = MpId(1);
+
+    fn call(number: u64) -> CallId {
+        CallId {
+            role: Role::Requester,
+            number,
+        }
+    }
+
+    fn request(source: MpId, number: u64) -> Message {
+        let body = Body::Request {
+            call: call(number),
+            request: PeerRequest::Renew,
+        };
+        Message {
+            source,
+            source_incarnation: None,
+            destination: MpId(2),
+            destination_incarnation: None,
+            body,
+        }
+    }
+
+    fn fate(neighbours: &mut Neighbours, message: Message) -> &'static str {
+        match neighbours.pass(NEXT, message) {
+            Fate::Send(_) => "sent",
+            Fate::Waits => "waits",
+            Fate::Stuck(_) => "stuck",
+        }
+    }
+
+    #[test]
+    fn messages_wait_for_a_neighbour_that_was_never_up_and_not_for_one_that_is_down() {
+        let mut n = Neighbours::new([NEXT].into_iter());
+        assert!(!n.down(NEXT), "it was not up");
+        assert!(!n.is_down(NEXT));
+        assert_eq!(fate(&mut n, request(ME, 1)), "waits");
+        n.set_trouble(NEXT, "refused".into());
+        assert_eq!(n.not_yet(NEXT), Some(Some("refused")));
+        let (waiting, was_down) = n.up(NEXT);
+        assert_eq!((waiting.len(), was_down), (1, false));
+        assert_eq!(n.not_yet(NEXT), None);
+        assert_eq!(n.all_up(), [NEXT]);
+        assert_eq!(fate(&mut n, request(ME, 2)), "sent");
+        assert!(n.down(NEXT) && n.is_down(NEXT) && !n.down(NEXT));
+        assert_eq!(fate(&mut n, request(ME, 3)), "stuck");
+        let (waiting, was_down) = n.up(NEXT);
+        assert_eq!((waiting.len(), was_down), (0, true));
+        assert!(!n.is_down(NEXT));
+        assert!(matches!(n.pass(MpId(9), request(ME, 4)), Fate::Stuck(_)));
+    }
+
+    #[test]
+    fn no_more_wait_for_a_neighbour_than_may() {
+        let mut n = Neighbours::new([NEXT].into_iter());
+        for number in 1..MAX_QUEUED as u64 {
+            assert_eq!(fate(&mut n, request(ME, number)), "waits");
+        }
+        assert!(!n.is_full(NEXT));
+        assert_eq!(fate(&mut n, request(ME, 0)), "waits");
+        assert!(n.is_full(NEXT));
+        assert_eq!(fate(&mut n, request(ME, 0)), "stuck");
+        assert_eq!(n.up(NEXT).0.len(), MAX_QUEUED);
+    }
+
+    #[test]
+    fn a_request_of_ours_that_has_not_left_is_taken_back() {
+        let mut n = Neighbours::new([NEXT, MpId(3)].into_iter());
+        for message in [request(ME, 1), request(MpId(3), 2), request(ME, 3)] {
+            assert_eq!(fate(&mut n, message), "waits");
+        }
+        assert!(!n.take_back(ME, call(2)), "it is another process's");
+        assert!(n.take_back(ME, call(3)));
+        assert!(!n.take_back(ME, call(3)));
+        let left: Vec<_> = n.up(NEXT).0.iter().map(|m| m.source).collect();
+        assert_eq!(left, [ME, MpId(3)]);
+    }
+}
