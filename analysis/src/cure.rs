@@ -60,6 +60,14 @@ impl Cure {
         }
     }
 
+    /// Whether what is replayed is an ideal, which a change of the program comes near at best.
+    pub(crate) fn is_ideal(&self) -> bool {
+        matches!(
+            self,
+            Self::Balance(_) | Self::Wait(_) | Self::FreeBarriers(_)
+        )
+    }
+
     /// The same in the terms of a replay.
     #[must_use]
     pub fn change(&self) -> Change {

@@ -24,6 +24,10 @@
 //! Some findings stand only if a replay confirms them: where what the records show is less than the threshold of the kind, and the
 //! replay says that the cure gains as much as that (barrier overhead of processes that share processors).
 //!
+//! Findings are in the order of these gains. That of an ideal which no program reaches as a whole ([`Cure::is_ideal`]: barriers that cost
+//! nothing, work divided evenly, a wait that ends by itself) counts half there: what can be done at once goes before what gains a little
+//! more at best.
+//!
 //! Each advice is followed alone; gains of several do not add up. Where the advice is a change of the cluster file and the
 //! replay is not faster with it, the finding is *dismissed*: it is listed apart, with what the replay says.
 
@@ -36,6 +40,9 @@ use crate::thresholds::Thresholds;
 
 /// What another finding explains is a finding of its own if its cure saves so much more, as a fraction of the run.
 const BETTER: f64 = 0.05;
+
+/// Of the gain of an ideal, what can be expected of a change of the program.
+const IDEAL: f64 = 0.5;
 
 impl Analysis {
     /// Whether there is anything for a replay to tell.
@@ -95,9 +102,17 @@ impl Analysis {
             }
             self.findings.push(finding);
         }
-        let gain = |f: &Finding| f.predicted_gain.unwrap_or(f.severity);
-        self.findings.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+        self.findings.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
         self.verdict = verdict(self.efficiency.as_ref(), thresholds, &self.findings);
+    }
+}
+
+/// What a finding is sorted by: the gain that can be expected.
+fn rank(finding: &Finding) -> f64 {
+    let gain = finding.predicted_gain.unwrap_or(finding.severity);
+    match &finding.cure {
+        Some(cure) if cure.is_ideal() => IDEAL * gain,
+        _ => gain,
     }
 }
 
@@ -348,6 +363,28 @@ mod tests {
         let nearer = Cure::owners([(OBJECT, MpId(1))].into());
         let nearer = predicted(Kind::MisplacedOwner, Some(nearer));
         assert_eq!(nearer.patch.as_deref(), Some("+a line"));
+    }
+
+    #[test]
+    fn what_can_be_done_goes_before_a_little_more_at_best() {
+        let ranked = |gain: f64, cure: Option<Cure>| {
+            let mut finding = Finding::new(Kind::Imbalance, TimeRange::ALL);
+            (finding.severity, finding.cure) = (0.5, cure);
+            finding.predicted_gain = (gain > 0.0).then_some(gain);
+            rank(&finding)
+        };
+        let ideals = [
+            Cure::Balance([ApId(0)].into()),
+            Cure::Wait([OBJECT].into()),
+            Cure::FreeBarriers([VarId(0)].into()),
+        ];
+        for ideal in ideals {
+            assert_eq!(ranked(0.3, Some(ideal)), 0.15);
+        }
+        let policy = Cure::Policy(VarId(1), CopyPolicy::Update);
+        assert_eq!(ranked(0.2, Some(policy)), 0.2);
+        assert_eq!(ranked(0.2, None), 0.2);
+        assert_eq!(ranked(0.0, None), 0.5);
     }
 
     #[test]

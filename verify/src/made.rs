@@ -1,5 +1,7 @@
 //! Versions of an object that were made, as far as they are known: whether all up to one are is asked before it is waited for what made them.
 
+use std::collections::VecDeque;
+
 use dosmos_proto::Nanos;
 use dosmos_trace::Record;
 
@@ -20,7 +22,7 @@ struct Maker {
 #[derive(Debug, Default)]
 pub(crate) struct Made {
     /// In order of their versions.
-    latest: Vec<Maker>,
+    latest: VecDeque<Maker>,
     older: u64,
     /// The highest version among the older ones.
     counted: u64,
@@ -36,10 +38,17 @@ impl Made {
             count,
         };
         self.all += count;
-        let at = self.latest.partition_point(|m| m.version <= version);
-        self.latest.insert(at, maker);
-        if self.latest.len() > KEPT {
-            let oldest = self.latest.remove(0);
+        // The last one, but for what came late.
+        let later = self
+            .latest
+            .iter()
+            .rev()
+            .take_while(|m| m.version > version)
+            .count();
+        self.latest.insert(self.latest.len() - later, maker);
+        if self.latest.len() > KEPT
+            && let Some(oldest) = self.latest.pop_front()
+        {
             self.older += oldest.count;
             self.counted = self.counted.max(oldest.version);
         }
