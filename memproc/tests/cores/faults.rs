@@ -2,7 +2,9 @@
 //! refusal says.
 
 use crate::common::*;
-use dosmos_memproc::core::messages::{AtomicOp, ElementRange, Reply, Request, Scope};
+use dosmos_memproc::core::messages::{
+    AtomicOp, Body, ElementRange, Input, Message, Notice, Reply, Request, Scope,
+};
 use dosmos_memproc::core::{MAX_OUTSTANDING, VariableOverride};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::{ApId, Cache, ElementType, ErrorCode, MpId, Nanos, ObjectId, Placement, VarId};
@@ -670,4 +672,77 @@ fn a_declaration_that_failed_half_way_is_completed_by_the_next() {
         .collect();
     assert!(matches!(all[0], Some(Reply::Variable(_))));
     assert!(all.iter().all(|r| *r == all[0]));
+}
+
+#[test]
+fn news_of_a_process_that_is_none_of_the_cluster_do_not_stop_a_barrier() {
+    let (mut c, _) = pair();
+    let notice = Notice::ApGone {
+        ap: ApId(99),
+        back: false,
+    };
+    let message = Message {
+        source: MP1,
+        source_incarnation: None,
+        destination: MP0,
+        destination_incarnation: None,
+        body: Body::Notice(notice),
+    };
+    c.feed(MP0, Input::Message { from: MP1, message });
+    let ids = [0, 1].map(|ap| c.ask(ap, barrier("b")));
+    c.run();
+    for (ap, id) in (0..).zip(ids) {
+        assert!(matches!(c.reply(ap, id), Some(Reply::Passed(_))));
+    }
+}
+
+#[test]
+fn that_a_process_is_back_is_told_where_it_may_have_been_missed() {
+    let told = |c: &Cluster| c.log.iter().filter(|l| l.ends_with("ap0 is back")).count();
+    // Nobody was told that it had left.
+    let mut c = Cluster::unconnected(topology(&["/a"], 3, 1), &[]);
+    for (a, b) in c.pairs() {
+        c.up(a, b);
+    }
+    c.connect(ApId(0)).unwrap();
+    c.run();
+    assert_eq!(told(&c), 0, "{:?}", c.log);
+    c.gone(ApId(0));
+    c.run();
+    c.connect(ApId(0)).unwrap();
+    c.run();
+    assert_eq!(told(&c), 2, "{:?}", c.log);
+    // A start that does not know whom an earlier one told.
+    c.restart(MP0);
+    c.run();
+    c.log.clear();
+    c.connect(ApId(0)).unwrap();
+    c.run();
+    assert_eq!(told(&c), 2, "{:?}", c.log);
+}
+
+#[test]
+fn what_others_cannot_keep_for_lack_of_a_link_is_declared_and_what_they_own_is_not() {
+    let declared = |owner: &str| {
+        let mut c = Cluster::new(&["/a"], 3, 1);
+        // Neither the declaring process's nor, for this name, its home.
+        c.down(MP0, MP1);
+        c.down(MP1, MpId(2));
+        c.run();
+        let of = |i: u32| {
+            let spec = scalar(&format!("x{i}"), &[owner], Invalidate);
+            Request::Declare(spec.with_replicas(1).unwrap())
+        };
+        (0..6)
+            .map(|i| match c.call(0, of(i)) {
+                Some(Reply::Variable(_)) => "there",
+                Some(Reply::Refused(refusal)) if refusal.message.contains("mp1") => "refused",
+                other => panic!("{other:?}"),
+            })
+            .collect::<Vec<_>>()
+    };
+    // Names whose home is mp1 are refused in any case.
+    let kept = declared("mp0");
+    assert!(kept.contains(&"there"), "{kept:?}");
+    assert_eq!(declared("mp1"), ["refused"; 6]);
 }

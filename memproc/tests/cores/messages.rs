@@ -2,10 +2,12 @@
 //! remote.
 
 use crate::common::*;
-use dosmos_memproc::core::messages::{Request, Scope};
+use dosmos_memproc::core::messages::{
+    Access, AccessKind, ElementRange, Reply, Request, Scope, WriteData,
+};
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
-use dosmos_proto::{ElementType, Layout, Nanos, ObjectId, VariableSpec};
-use dosmos_trace::Op;
+use dosmos_proto::{ElementType, Layout, Nanos, ObjectId, Runs, VariableSpec};
+use dosmos_trace::{Op, Side};
 
 #[test]
 fn write_local() {
@@ -613,4 +615,102 @@ fn an_acquire_whose_time_is_over_is_taken_back_even_if_the_grant_is_on_its_way()
          mp0 -> ap0 granted epoch 2 v0
          ",
     );
+}
+
+#[test]
+fn a_process_is_told_its_position_in_the_cluster_and_in_its_group() {
+    let mut c = Cluster::unconnected(topology(&["/a", "/b"], 1, 2), &[]);
+    let (now, mut out) = (c.now, Vec::new());
+    let mut told = |mp: usize, ap: &str| {
+        let welcome = c.cores[mp].connect(now, ap, &mut out).unwrap();
+        (welcome.rank, welcome.group_rank, welcome.group)
+    };
+    assert_eq!(told(0, "ap0"), ((0, 4), (0, 2), "/a".into()));
+    assert_eq!(told(0, "ap1"), ((1, 4), (1, 2), "/a".into()));
+    assert_eq!(told(1, "ap2"), ((2, 4), (0, 2), "/b".into()));
+    assert_eq!(told(1, "ap3"), ((3, 4), (1, 2), "/b".into()));
+}
+
+#[test]
+fn of_a_copy_that_is_fetched_a_reader_gets_what_it_asked_for() {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let spec = vector("v", 4, 1, &["mp0"], Invalidate);
+    let v = ObjectId::new(c.declare(0, spec).id(), 0);
+    c.call(1, Request::Open("v".into()));
+    for (element, value) in (0..).zip([5, 6, 7, 8]) {
+        c.call(0, write_bytes(v, element, bytes(value), None));
+    }
+    let range = ElementRange {
+        first: 1,
+        end: Some(3),
+    };
+    // From the owner, and then from the copy.
+    for _ in 0..2 {
+        match c.call(1, read_range(v, range)) {
+            Some(Reply::Read { data, .. }) => assert_eq!(data, [bytes(6), bytes(7)].concat()),
+            other => panic!("not read: {other:?}"),
+        }
+    }
+    let optimized: Vec<bool> = c
+        .records()
+        .filter(|r| r.op == Op::Read && r.side == Side::Requester)
+        .map(|r| r.flags.optimized)
+        .collect();
+    assert_eq!(optimized, [false, true]);
+}
+
+#[test]
+fn elements_with_gaps_are_written_at_once() {
+    let mut c = Cluster::new(&["/a"], 2, 1);
+    let spec = vector("v", 6, 1, &["mp0"], Invalidate);
+    let v = ObjectId::new(c.declare(0, spec).id(), 0);
+    c.call(1, Request::Open("v".into()));
+    // Elements 1, 2 and 4.
+    let some = |data: Vec<u8>| {
+        let runs = Runs::where_differs(0..6, |i| [1, 2, 4].contains(&i));
+        let write = WriteData {
+            runs,
+            ..written(1, data.into(), 1)
+        };
+        Request::Access(Access {
+            object: v,
+            kind: AccessKind::Write { write, epoch: None },
+        })
+    };
+    let values = [bytes(7), bytes(8), bytes(9)].concat();
+    let refusal = c.refusal(1, some(values[..16].to_vec()));
+    assert!(
+        refusal.starts_with("TypeMismatch") && refusal.contains("which are 24 bytes"),
+        "{refusal}"
+    );
+    c.call(1, some(values));
+    let Some(Reply::Read { data, .. }) = c.call(0, read(v)) else {
+        panic!("not read")
+    };
+    assert_eq!(data, [0, 7, 8, 0, 9, 0].map(bytes).concat());
+}
+
+#[test]
+fn an_atomic_operation_is_recorded_as_one_at_both_ends() {
+    let (mut c, x) = pair();
+    c.call(1, fetch_add(x, 2));
+    c.call(1, write(x, 2));
+    let flags: Vec<_> = c.records().map(|r| (r.side, r.flags.atomic)).collect();
+    assert_eq!(
+        flags,
+        [
+            (Side::Owner, true),
+            (Side::Requester, true),
+            (Side::Owner, false),
+            (Side::Requester, false)
+        ]
+    );
+}
+
+#[test]
+fn what_an_owner_records_names_the_processes_at_both_ends() {
+    let (mut c, x) = pair();
+    c.call(1, write(x, 2));
+    let ends: Vec<_> = c.records().map(|r| (r.side, r.mp.0, r.peer.0)).collect();
+    assert_eq!(ends, [(Side::Owner, 1, 0), (Side::Requester, 1, 0)]);
 }

@@ -451,3 +451,176 @@ impl Home {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::effects::Effect;
+    use crate::core::lease::RETRY;
+    use crate::core::test_topology;
+    use dosmos_proto::{ElementType, Layout, Placement};
+
+    const NOW: Nanos = Nanos::from_millis(10_000);
+
+    fn view(start: u32) -> View {
+        View::of_start(test_topology(&["/a"], 3, 1), MpId(0), start)
+    }
+
+    fn spec(name: &str) -> VariableSpec {
+        let layout = Layout::new(ElementType::U64, (1, 1), (1, 1)).unwrap();
+        let owner = Placement::explicit(["mp0"]).unwrap();
+        VariableSpec::new(name, layout)
+            .unwrap()
+            .with_placement(owner)
+    }
+
+    #[test]
+    fn each_start_gives_out_numbers_of_its_own() {
+        let first = |start| {
+            let view = view(start);
+            let mut effects = Vec::new();
+            first_number(&Context::new(NOW, &view, &mut effects))
+        };
+        assert_eq!((first(0), first(1)), (0, 0));
+        let mut later: Vec<u32> = (2..40).map(first).collect();
+        later.sort_unstable();
+        later.dedup();
+        assert_eq!(later.len(), 38);
+        let [least, most] = [later[0], later[37]];
+        assert!(
+            most < MAX_NAMES && most - least > MAX_NAMES / 2,
+            "{least} {most}"
+        );
+    }
+
+    #[test]
+    fn a_number_that_an_earlier_start_gave_out_is_not_given_out_again() {
+        let view = view(1);
+        let mut effects = Vec::new();
+        let cx = Context::new(NOW, &view, &mut effects);
+        let mut home = Home {
+            given_out: [VarId(0), VarId(1), VarId(3)].into(),
+            ..Home::default()
+        };
+        let mut next = |name: &str| home.number(&cx, &spec(name), MpId(0)).unwrap().id();
+        assert_eq!([next("a"), next("b"), next("c")], [2, 4, 5].map(VarId));
+    }
+
+    #[test]
+    fn who_was_started_again_and_does_not_know_a_variable_may_have_lost_it() {
+        let lost = |own: u32, other: Option<u32>, owner: MpId| {
+            let mut view = view(own);
+            if let Some(start) = other {
+                view.incarnations.meet(MpId(1), Incarnation::new(start, 0));
+            }
+            let mut effects = Vec::new();
+            may_have_lost(&Context::new(NOW, &view, &mut effects), owner)
+        };
+        let as_new = |mp| Some(Ok((MpId(mp), Incarnation::new(0, 0))));
+        assert_eq!(lost(2, Some(1), MpId(1)), None);
+        assert_eq!(lost(1, Some(2), MpId(1)), as_new(1));
+        assert_eq!(lost(1, Some(2), MpId(0)), None);
+        assert_eq!(lost(2, Some(1), MpId(0)), as_new(0));
+        let unheard = lost(2, None, MpId(1)).unwrap().unwrap_err();
+        assert_eq!(unheard.code, ErrorCode::Unreachable);
+    }
+
+    /// Which processes are asked for names at a tick.
+    fn asked(home: &mut Home, view: &View, now: Nanos) -> Vec<u32> {
+        let mut effects = Vec::new();
+        home.tick(&mut Context::new(now, view, &mut effects));
+        let asked = effects.iter().filter_map(|e| match e {
+            Effect::Request {
+                to,
+                request: PeerRequest::Names { .. },
+                ..
+            } => Some(to.0),
+            _ => None,
+        });
+        asked.collect()
+    }
+
+    #[test]
+    fn who_cannot_answer_is_asked_again_and_who_does_not_understand_is_not() {
+        let mut view = view(2);
+        for peer in [MpId(1), MpId(2)] {
+            view.router.peer_up(&view.cluster, peer, &mut Vec::new());
+        }
+        let mut home = Home::default();
+        assert_eq!(asked(&mut home, &view, NOW), [1, 2]);
+        let refuses = |home: &mut Home, mp: u32, number: u64, code| {
+            let mut effects = Vec::new();
+            let cx = &mut Context::new(NOW, &view, &mut effects);
+            let refusal = Response::Refused(Refusal::new(code, "no"));
+            home.receive(cx, (MpId(mp), None), number, refusal);
+        };
+        refuses(&mut home, 1, 0, ErrorCode::Unreachable);
+        refuses(&mut home, 2, 1, ErrorCode::Invalid);
+        assert!(asked(&mut home, &view, NOW).is_empty());
+        assert_eq!(asked(&mut home, &view, NOW + RETRY), [1]);
+    }
+
+    #[test]
+    fn of_owners_that_are_lost_while_they_are_told_the_callers_hear() {
+        let view = view(1);
+        let mut home = Home::default();
+        let two = Placement::explicit(["mp1", "mp2"]).unwrap();
+        let layout = Layout::new(ElementType::U64, (1, 2), (1, 2)).unwrap();
+        let spec = VariableSpec::new("x", layout).unwrap().with_placement(two);
+        let variable = {
+            let mut effects = Vec::new();
+            home.number(&Context::new(NOW, &view, &mut effects), &spec, MpId(1))
+        };
+        let state = State::Incomplete;
+        let entry = Entry {
+            variable: Arc::new(variable.unwrap()),
+            told_before: Vec::new(),
+            state,
+        };
+        home.entries.insert("x".into(), entry);
+        let responses = |effects: &[Effect]| {
+            let all = effects.iter().filter_map(|e| match e {
+                Effect::Respond { response, .. } => Some(match response {
+                    Response::Refused(refusal) => Some(refusal.code),
+                    _ => None,
+                }),
+                _ => None,
+            });
+            all.collect::<Vec<_>>()
+        };
+        let mut effects = Vec::new();
+        home.create(
+            &mut Context::new(NOW, &view, &mut effects),
+            "x",
+            Caller::of_test(MpId(1)),
+        );
+        assert_eq!(home.creations.len(), 2);
+        let why = Refusal::new(ErrorCode::Unreachable, "lost");
+        effects.clear();
+        home.lose(&mut Context::new(NOW, &view, &mut effects), MpId(2), &why);
+        assert!(responses(&effects).is_empty(), "the other may still answer");
+        assert_eq!(home.creations.len(), 1);
+        let number = *home.creations.keys().next().unwrap();
+        let from = (MpId(1), Some(Incarnation::new(1, 0)));
+        let cx = &mut Context::new(NOW, &view, &mut effects);
+        home.receive(cx, from, number, Response::Created);
+        assert_eq!(responses(&effects), [Some(ErrorCode::Unreachable)]);
+        // The next one tries again; an owner that refuses is no owner that knows it.
+        effects.clear();
+        let cx = &mut Context::new(NOW, &view, &mut effects);
+        home.create(cx, "x", Caller::of_test(MpId(1)));
+        let mut told: Vec<u64> = home.creations.keys().copied().collect();
+        told.sort_unstable();
+        for (number, mp) in told.into_iter().zip([1, 2]) {
+            let from = (MpId(mp), Some(Incarnation::new(1, 0)));
+            let response = match mp {
+                1 => Response::Created,
+                _ => Response::Refused(Refusal::new(ErrorCode::Limit, "full")),
+            };
+            let cx = &mut Context::new(NOW, &view, &mut effects);
+            home.receive(cx, from, number, response);
+        }
+        assert_eq!(responses(&effects), [Some(ErrorCode::Limit)]);
+    }
+}

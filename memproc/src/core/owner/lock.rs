@@ -208,4 +208,16 @@ mod tests {
         assert_eq!(lock.acquire(NOW, by(1)), Acquired::Waits);
         assert_eq!(lock.pass_on(NOW).unwrap().0.ap, ApId(2));
     }
+
+    #[test]
+    fn who_waits_when_the_object_goes_elsewhere_waits_there_in_the_same_order() {
+        let mut lock = Lock::default();
+        (1..4).for_each(|ap| _ = lock.acquire(NOW, by(ap)));
+        let concerned = |lock: &Lock| [1, 2, 3, 4].map(|ap| lock.concerns(ApId(ap)));
+        assert_eq!(concerned(&lock), [true, true, true, false]);
+        let queue: Vec<u32> = lock.take_queue().iter().map(|a| a.ap.0).collect();
+        assert_eq!(queue, [2, 3]);
+        assert_eq!(concerned(&lock), [true, false, false, false]);
+        assert!(!lock.is_idle() && lock.pass_on(NOW).is_none() && lock.is_idle());
+    }
 }

@@ -351,4 +351,17 @@ mod tests {
         assert_eq!(o.atomic(1, ElementType::U8, swap(1, 4), false), (1, true));
         assert_eq!(at(&o, false), [0, 4]);
     }
+
+    #[test]
+    fn large_contents_are_taken_over_and_small_ones_copied() {
+        let written = |bytes: usize| {
+            let mut o = Object::zeroed(bytes);
+            assert!(!o.is_written());
+            let data = Bytes::from(vec![7; bytes]);
+            o.write(0, &data, true);
+            assert!(o.is_written());
+            o.visible(true).as_ptr() == data.as_ptr()
+        };
+        assert!(written(ADOPT_BYTES) && !written(ADOPT_BYTES - 1));
+    }
 }

@@ -51,3 +51,47 @@ impl Unpublished {
         self.ahead.remove(&ap).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::test_topology;
+    use dosmos_proto::{MpId, Nanos, VarId};
+
+    #[test]
+    fn what_is_published_is_a_version_of_each_object_written() {
+        let view = View::of_test(test_topology(&["/a"], 1, 2), MpId(0));
+        let mut effects = Vec::new();
+        let cx = &mut Context::new(Nanos(1), &view, &mut effects);
+        let objects = [0, 1].map(|index| ObjectId::new(VarId(1), index));
+        let mut all = Objects::of_test(&objects);
+        let mut unpublished = Unpublished::default();
+        let [one, other] = [ApId(0), ApId(1)];
+        for object in [objects[0], objects[1], objects[0]] {
+            unpublished.wrote(cx, one, object);
+        }
+        unpublished.wrote(cx, other, objects[1]);
+        assert_eq!(unpublished.of(one), Some(objects.into()));
+        assert_eq!(unpublished.new_versions(one, &mut all), objects);
+        assert_eq!(
+            (unpublished.of(one), unpublished.of(other)),
+            (None, Some([objects[1]].into()))
+        );
+        assert_eq!(unpublished.new_versions(other, &mut all), [objects[1]]);
+        let versions = objects.map(|o| all.get(&o).unwrap().version);
+        assert_eq!(versions, [1, 2]);
+        assert!(unpublished.new_versions(one, &mut all).is_empty());
+    }
+
+    #[test]
+    fn what_was_published_ahead_is_waited_for_once() {
+        let objects = [0, 1].map(|index| ObjectId::new(VarId(1), index));
+        let mut unpublished = Unpublished::default();
+        unpublished.put_ahead(ApId(0), [objects[0]].into());
+        unpublished.put_ahead(ApId(0), [objects[1]].into());
+        assert!(unpublished.take_ahead(ApId(1)).is_empty());
+        assert_eq!(unpublished.take_ahead(ApId(0)), objects.into());
+        assert!(unpublished.take_ahead(ApId(0)).is_empty());
+    }
+}
