@@ -695,3 +695,38 @@ impl Notice {
         matches!(self, Self::ApGone { .. } | Self::Seated(_))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_refers_to_nothing_that_is_held_is_meant_for_any_start() {
+        let gone = |back| Notice::ApGone { ap: ApId(0), back };
+        let seat = Seat {
+            mp: MpId(0),
+            replicas: 1,
+        };
+        let any = [
+            gone(true),
+            gone(false),
+            Notice::Seated(Config::initial(seat)),
+        ];
+        assert!(any.iter().all(Notice::is_for_every_start));
+        let abandon = Notice::Abandon {
+            ap: ApId(0),
+            object: None,
+        };
+        let lost = Notice::MpGone {
+            mp: MpId(0),
+            back: false,
+        };
+        assert!(!abandon.is_for_every_start() && !lost.is_for_every_start());
+        let names = PeerRequest::Names {
+            after: String::new(),
+        };
+        let open = PeerRequest::Open("x".into());
+        assert!(names.is_for_every_start() && open.is_for_every_start());
+        assert!(!PeerRequest::Renew.is_for_every_start());
+    }
+}

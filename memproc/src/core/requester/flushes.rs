@@ -87,3 +87,32 @@ impl Flushes {
         list
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::test_topology;
+    use dosmos_proto::Nanos;
+
+    #[test]
+    fn flushes_at_an_owner_that_is_lost_end_in_their_order() {
+        let view = View::of_test(test_topology(&["/a"], 3, 1), MpId(0));
+        let mut effects = Vec::new();
+        let cx = &mut Context::new(Nanos(1), &view, &mut effects);
+        let mut all = Flushes::default();
+        for (number, ap, to) in [(1, 0, 1), (2, 1, 2), (3, 2, 1), (4, 3, 1)] {
+            let flush = Flush {
+                ap: ApId(ap),
+                to: MpId(to),
+                incarnation: None,
+            };
+            all.send(cx, number, flush);
+        }
+        all.forget(ApId(3));
+        let lost: Vec<u32> = all.lose(MpId(1)).iter().map(|f| f.ap.0).collect();
+        assert_eq!(lost, [0, 2]);
+        assert!(all.close(2, MpId(1)).is_none(), "another was asked");
+        assert!(all.close(2, MpId(2)).is_some() && all.close(2, MpId(2)).is_none());
+    }
+}

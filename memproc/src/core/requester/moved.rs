@@ -173,3 +173,327 @@ impl Requester {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::pending::{Kind, Operation, Ticket, of_call};
+    use super::*;
+    use crate::core::context::View;
+    use crate::core::messages::{Access, AccessKind, ElementRange, Keep, Output, PeerRequest};
+    use crate::core::messages::{Reply, WriteData};
+    use crate::core::replica::seat::term_after;
+    use crate::core::test_topology;
+    use dosmos_proto::{
+        ApId, ElementType, GroupId, Incarnation, Layout, ObjectId, VarId, Variable, VariableSpec,
+    };
+
+    const NOW: Nanos = Nanos::from_millis(10_000);
+    const ME: MpId = MpId(2);
+    const FIRST: MpId = MpId(0);
+    const SECOND: MpId = MpId(1);
+
+    /// The object of a variable, whose number is that of its replicas.
+    fn object(of: u32) -> ObjectId {
+        ObjectId::new(VarId(of), 0)
+    }
+
+    fn seat(replicas: u32) -> Seat {
+        Seat {
+            mp: FIRST,
+            replicas,
+        }
+    }
+
+    fn read() -> AccessKind {
+        AccessKind::Read {
+            range: ElementRange::ALL,
+            epoch: None,
+            keep: Keep::Nothing,
+        }
+    }
+
+    fn write() -> AccessKind {
+        let write = WriteData {
+            first: 0,
+            runs: None,
+            data: vec![0; 8].into(),
+            accesses: 1,
+            adds: false,
+        };
+        AccessKind::Write { write, epoch: None }
+    }
+
+    /// Variables 1 and 2 of mp0, with one and two replicas, at a memory process that keeps neither, and what it asked.
+    struct At {
+        view: View,
+        requester: Requester,
+        effects: Vec<Effect>,
+    }
+
+    impl At {
+        fn new() -> Self {
+            let mut view = View::of_test(test_topology(&["/a"], 4, 1), ME);
+            let mut effects = Vec::new();
+            let own = Incarnation::new(1, 0);
+            for peer in [FIRST, SECOND, MpId(3)] {
+                view.router.peer_up(&view.cluster, peer, &mut effects);
+            }
+            for replicas in [1, 2] {
+                let layout = Layout::new(ElementType::U64, (1, 1), (1, 1)).unwrap();
+                let spec = VariableSpec::new(format!("x{replicas}"), layout).unwrap();
+                let spec = spec.with_replicas(replicas).unwrap();
+                let id = VarId(replicas);
+                let variable = Variable::new(id, spec, vec![FIRST], GroupId(0)).unwrap();
+                let owners = [(FIRST, own)];
+                let known = Arc::new(variable);
+                let variables = &mut view.variables;
+                variables
+                    .learn(&view.cluster, own, &known, Some(&owners), &mut effects)
+                    .unwrap();
+            }
+            Self {
+                view,
+                requester: Requester::new(Nanos::MAX),
+                effects: Vec::new(),
+            }
+        }
+
+        /// An access that was sent to a process.
+        fn sent(&mut self, to: MpId, of: u32, kind: AccessKind) -> u64 {
+            let access = Access {
+                object: object(of),
+                kind,
+            };
+            let ticket = Ticket {
+                ap: ApId(2),
+                id: 7,
+                start: NOW,
+                timeout: Nanos::from_millis(60_000),
+                first: false,
+            };
+            let operation = Operation::new(ticket, to, Kind::unchecked(&access));
+            let number = self.requester.pending.open(operation);
+            let again = Again {
+                seat: seat(of),
+                access,
+                want_copy: false,
+                waits: None,
+                repeated: 0,
+            };
+            self.requester.pending.again.insert(number, again);
+            number
+        }
+
+        fn waits(&self, number: u64) -> Option<Nanos> {
+            self.requester.pending.again[&number].waits
+        }
+
+        fn does<T>(&mut self, what: impl FnOnce(&mut Requester, &mut Context) -> T) -> T {
+            self.effects.clear();
+            what(
+                &mut self.requester,
+                &mut Context::new(NOW, &self.view, &mut self.effects),
+            )
+        }
+
+        /// Who was asked for which operation, and the words of what was refused.
+        fn done(&self) -> (Vec<(u64, MpId)>, Vec<&str>) {
+            let asked = self.effects.iter().filter_map(|e| match e {
+                Effect::Request {
+                    to,
+                    call,
+                    request: PeerRequest::Access { .. },
+                    ..
+                } => Some((of_call(call.number).0, *to)),
+                _ => None,
+            });
+            let refused = self.effects.iter().filter_map(|e| match e {
+                Effect::Output(Output::Reply {
+                    reply: Reply::Refused(refusal),
+                    ..
+                }) => Some(refusal.message.as_str()),
+                _ => None,
+            });
+            (asked.collect(), refused.collect())
+        }
+    }
+
+    fn config(replicas: u32, holder: Option<MpId>) -> Config {
+        Config {
+            seat: seat(replicas),
+            term: term_after(0, 1),
+            members: holder
+                .map(|mp| (mp, Incarnation::new(1, 0)))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn refused(code: ErrorCode) -> Response {
+        Response::Refused(Refusal::new(code, "no"))
+    }
+
+    #[test]
+    fn what_was_sent_behind_what_moved_waits_with_it() {
+        let mut at = At::new();
+        let numbers = [
+            at.sent(FIRST, 1, read()),
+            at.sent(FIRST, 1, write()),
+            at.sent(SECOND, 1, read()),
+            at.sent(FIRST, 2, read()),
+            at.sent(FIRST, 1, read()),
+        ];
+        // The second one moved: the first may have been done, the third and the fourth went elsewhere.
+        let moved = Response::Moved(config(1, Some(SECOND)));
+        let rest = at.does(|r, cx| r.not_done(cx, (numbers[1], FIRST), moved));
+        assert_eq!(rest, None);
+        let later = Some(NOW + RETRY);
+        let waits = numbers.map(|number| at.waits(number));
+        assert_eq!(waits, [None, later, None, None, later]);
+        assert!(
+            matches!(at.effects[..], [Effect::Seated(_)]),
+            "it hears who serves"
+        );
+        // What waits already is not put off.
+        at.requester
+            .pending
+            .again
+            .get_mut(&numbers[4])
+            .unwrap()
+            .waits = Some(NOW);
+        let moved = Response::Moved(config(1, Some(SECOND)));
+        at.does(|r, cx| r.not_done(cx, (numbers[1], FIRST), moved));
+        assert_eq!(at.waits(numbers[4]), Some(NOW));
+    }
+
+    #[test]
+    fn where_another_is_known_to_serve_what_moved_is_asked_of_it_at_once() {
+        let mut at = At::new();
+        at.view
+            .variables
+            .seats_mut()
+            .install(&config(1, Some(SECOND)));
+        let [one, other] = [1, 2].map(|of| at.sent(FIRST, of, read()));
+        at.requester.pending.again.get_mut(&other).unwrap().waits = Some(NOW);
+        let moved = Response::Moved(config(1, Some(SECOND)));
+        at.does(|r, cx| r.not_done(cx, (one, FIRST), moved));
+        assert_eq!(at.done().0, [(one, SECOND)], "and no other seat's");
+        assert_eq!(at.waits(one), None);
+        assert_eq!(at.requester.pending.get(one).unwrap().to, SECOND);
+    }
+
+    #[test]
+    fn what_nobody_served_is_asked_for_again_and_any_other_answer_is_one() {
+        for code in [ErrorCode::Unreachable, ErrorCode::ProcessLost] {
+            let mut at = At::new();
+            let number = at.sent(FIRST, 1, write());
+            let rest = at.does(|r, cx| r.not_done(cx, (number, FIRST), refused(code)));
+            assert_eq!((rest, at.waits(number)), (None, Some(NOW + RETRY)));
+        }
+        let mut at = At::new();
+        let number = at.sent(FIRST, 1, write());
+        let given_back = |at: &mut At, from: MpId, response: Response| {
+            at.does(|r, cx| r.not_done(cx, (number, from), response.clone())) == Some(response)
+        };
+        assert!(given_back(&mut at, FIRST, refused(ErrorCode::Invalid)));
+        assert!(given_back(&mut at, FIRST, Response::Written { version: 1 }));
+        // From one that was not asked.
+        assert!(given_back(&mut at, SECOND, refused(ErrorCode::Unreachable)));
+        assert_eq!(at.waits(number), None);
+        let lost = Response::Moved(config(1, None));
+        match at.does(|r, cx| r.not_done(cx, (number, FIRST), lost)) {
+            Some(Response::Refused(refusal)) => assert_eq!(refusal.code, ErrorCode::ProcessLost),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_waits_of_a_seat_is_asked_for_together_when_one_is_due() {
+        let mut at = At::new();
+        let numbers = [1, 1, 1, 2].map(|of| at.sent(FIRST, of, read()));
+        let waits = [Some(NOW), Some(NOW + Nanos(9)), None, Some(NOW + Nanos(1))];
+        for (number, waits) in numbers.iter().zip(waits) {
+            at.requester.pending.again.get_mut(number).unwrap().waits = waits;
+        }
+        at.does(|r, cx| r.ask_again(cx));
+        assert_eq!(at.done().0, [(numbers[0], FIRST), (numbers[1], FIRST)]);
+        let left = numbers.map(|number| at.waits(number));
+        assert_eq!(left, [None, None, None, waits[3]]);
+        at.does(|r, cx| r.ask_again(cx));
+        assert!(at.done().0.is_empty());
+        // One whose time is over was taken back: it is not asked for.
+        at.requester.pending.wait_for_answer(numbers[3], NOW);
+        at.requester
+            .pending
+            .again
+            .get_mut(&numbers[3])
+            .unwrap()
+            .waits = Some(NOW);
+        at.does(|r, cx| r.ask_again(cx));
+        assert!(at.done().0.is_empty());
+    }
+
+    #[test]
+    fn who_cannot_be_reached_is_asked_a_moment_later() {
+        let mut at = At::new();
+        let number = at.sent(FIRST, 1, read());
+        at.requester.pending.again.get_mut(&number).unwrap().waits = Some(NOW);
+        let view = &mut at.view;
+        view.router.peer_down(&view.cluster, FIRST, &mut Vec::new());
+        at.does(|r, cx| r.ask_again(cx));
+        assert!(at.done().0.is_empty());
+        assert_eq!(at.waits(number), Some(NOW + RETRY));
+        let why = at.does(|r, cx| r.why_waits(cx, number)).unwrap();
+        assert!(why.starts_with("mp0, its owner, is lost"), "{why}");
+    }
+
+    #[test]
+    fn what_may_have_been_done_by_one_that_is_lost_fails_and_the_rest_waits() {
+        let mut at = At::new();
+        let [asked, written, waiting] = [read(), write(), write()].map(|k| at.sent(FIRST, 1, k));
+        let early = Some(NOW + Nanos(3));
+        at.requester.pending.again.get_mut(&waiting).unwrap().waits = early;
+        for number in [asked, waiting, written] {
+            assert!(at.does(|r, cx| r.waits_for_another(cx, number)));
+        }
+        let refused = at.done().1;
+        assert!(refused[0].contains("was lost; it may have taken effect"));
+        assert!(at.requester.pending.get(written).is_none());
+        let waits = [asked, waiting].map(|number| at.waits(number));
+        assert_eq!(waits, [Some(NOW + RETRY), early]);
+        // Of no seat.
+        assert!(!at.does(|r, cx| r.waits_for_another(cx, 99)));
+    }
+
+    #[test]
+    fn a_new_holder_is_asked_what_may_be_asked_twice_or_was_not_done() {
+        let mut at = At::new();
+        let [asked, written, waiting] = [read(), write(), write()].map(|k| at.sent(FIRST, 1, k));
+        let other = at.sent(FIRST, 2, read());
+        at.requester.pending.again.get_mut(&waiting).unwrap().waits = Some(NOW);
+        let now = config(1, Some(SECOND));
+        let before = at.view.variables.seats_mut().install(&now).unwrap();
+        at.does(|r, cx| r.moved(cx, &before, &now));
+        let (again, refused) = at.done();
+        assert_eq!(again, [(asked, SECOND), (waiting, SECOND)]);
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        assert!(at.requester.pending.get(written).is_none());
+        assert!(at.requester.pending.get(other).is_some());
+    }
+
+    #[test]
+    fn what_is_lost_with_all_that_kept_it_is_not_waited_for() {
+        let mut at = At::new();
+        at.sent(FIRST, 1, read());
+        at.sent(FIRST, 1, write());
+        let now = config(1, None);
+        let before = at.view.variables.seats_mut().install(&now).unwrap();
+        at.does(|r, cx| r.moved(cx, &before, &now));
+        let (again, refused) = at.done();
+        assert!(again.is_empty());
+        let lost = |text: &&str| text.contains("all memory processes that kept it");
+        assert_eq!(refused.iter().filter(|t| lost(t)).count(), 2, "{refused:?}");
+    }
+}
