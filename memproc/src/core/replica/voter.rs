@@ -241,7 +241,7 @@ impl Voter {
 /// How many others that vote are enough: then every majority that decided with the earlier start of this one has one of them.
 fn enough(voters: usize) -> usize {
     let majority = voters / 2 + 1;
-    (voters - majority + 1).min(voters - 1)
+    voters - majority + 1
 }
 
 #[cfg(test)]

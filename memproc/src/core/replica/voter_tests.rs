@@ -108,6 +108,10 @@ fn who_hears_from_enough_voters_hears_of_every_decision() {
             // Of a majority with this process's earlier start, another that knows.
             assert!(heard.iter().all(|h| h & majority != 0), "{voters}");
         }
+        assert!(
+            enough(voters as usize) < voters as usize,
+            "without this one"
+        );
     }
 }
 
