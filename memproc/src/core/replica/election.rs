@@ -187,11 +187,9 @@ impl Elections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::replica::testing::{SEAT, START, TICK, decision};
 
-    const SEAT: Seat = Seat {
-        mp: MpId(0),
-        replicas: 1,
-    };
+    const TERM: u64 = 1 << 10;
 
     fn accepted(terms: &[u64]) -> BTreeMap<MpId, Config> {
         let config = |term: u64| Config {
@@ -226,5 +224,56 @@ mod tests {
         assert_eq!(before(&[9, 7, 7, 0, 0], 5), Some((7, true)));
         assert_eq!(before(&[9, 7, 0, 0, 0], 5), Some((0, true)));
         assert_eq!(before(&[9, 8, 7, 0, 0], 5), Some((7, true)));
+    }
+
+    fn begun() -> Elections {
+        let mut elections = Elections::default();
+        elections.begin(SEAT, (TERM, START), Vec::new());
+        elections
+    }
+
+    #[test]
+    fn one_decision_about_a_seat_is_asked_for_at_a_time_and_the_next_not_before_its_time() {
+        let mut e = begun();
+        assert!(!e.may_begin(SEAT, START));
+        let next = START + TICK;
+        e.end(SEAT, next);
+        assert!(!e.may_begin(SEAT, START));
+        assert!(e.may_begin(SEAT, next));
+        e.begin(SEAT, (TERM, next), Vec::new());
+        assert!(!e.may_begin(SEAT, next));
+    }
+
+    #[test]
+    fn a_term_is_unused_until_a_decision_is_told_with_it() {
+        let mut e = begun();
+        assert_eq!(e.unused(SEAT), None);
+        e.end(SEAT, START);
+        assert_eq!(e.unused(SEAT), Some(TERM));
+        e.begin(SEAT, (TERM, START), Vec::new());
+        e.tell(&decision(TERM, &[0]));
+        e.end(SEAT, START);
+        assert_eq!(e.unused(SEAT), None);
+    }
+
+    #[test]
+    fn a_majority_promises_and_then_a_majority_accepts() {
+        let mut e = begun();
+        let promise =
+            |e: &mut Elections, mp| e.promised((SEAT, START), MpId(mp), Config::initial(SEAT), 3);
+        assert_eq!(promise(&mut e, 0), Step::Waits);
+        assert_eq!(e.before(SEAT, 3), None);
+        let before = Before {
+            latest: Config::initial(SEAT),
+            all: false,
+        };
+        assert_eq!(promise(&mut e, 1), Step::Decide(before.clone()));
+        assert_eq!(e.before(SEAT, 3), Some(before));
+        e.tell(&decision(TERM, &[0]));
+        assert_eq!(e.before(SEAT, 3), None);
+        let mut accept = |mp| e.accepted((SEAT, START), MpId(mp), 2);
+        assert_eq!(accept(0), Step::Waits);
+        assert_eq!(accept(0), Step::Waits, "the same again");
+        assert_eq!(accept(1), Step::Decided(decision(TERM, &[0])));
     }
 }

@@ -245,3 +245,142 @@ impl Replicas {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::lease::LEASE;
+    use crate::core::replica::testing::*;
+
+    const TERM: u64 = 1 << 10;
+    /// With two replicas.
+    const TWO: Seat = Seat {
+        replicas: 2,
+        ..SEAT
+    };
+
+    /// The holder by placement, in a group of so many.
+    fn holder(seat: Seat, processes: u32) -> Process {
+        let mut p = Process::new(0, processes);
+        p.uses(seat);
+        p
+    }
+
+    #[test]
+    fn a_holder_asks_all_voters_every_half_second() {
+        let mut p = Process::new(0, 3);
+        let lead = asked_of(&[0, 1, 2], &Ballot::Lead(vec![(SEAT, 0)]));
+        assert_eq!(ballots(&p.uses(SEAT)), lead);
+        assert!(p.tick(START + LEAD_EVERY - TICK).is_empty());
+        assert_eq!(ballots(&p.tick(START + LEAD_EVERY)), lead);
+    }
+
+    #[test]
+    fn who_does_not_vote_does_not_lead() {
+        let mut p = Process::alone(0, &["/a"], 3, SECOND);
+        p.uses(SEAT);
+        let mine = Config {
+            members: vec![(MpId(0), SECOND)],
+            ..decision(TERM, &[])
+        };
+        let effects = p.seated(&mine);
+        assert!(p.replicas.leader.holds(SEAT));
+        assert!(ballots(&effects).is_empty());
+    }
+
+    fn survivors(p: &mut Process, latest: &Config) -> Vec<(MpId, Incarnation)> {
+        let mut survivors = Vec::new();
+        p.does(|_, cx| survivors = Replicas::survivors(cx, latest));
+        survivors
+    }
+
+    #[test]
+    fn who_kept_a_seat_survives_until_it_is_started_again() {
+        let decided = Config {
+            seat: TWO,
+            ..decision(TERM, &[0, 1, 2])
+        };
+        for latest in [decided, Config::initial(TWO)] {
+            let mut p = Process::new(1, 3);
+            let left = vec![(MpId(2), FIRST)];
+            assert_eq!(survivors(&mut p, &latest), left, "the holder does not");
+            p.hears(2, SECOND);
+            assert_eq!(survivors(&mut p, &latest), []);
+        }
+    }
+
+    #[test]
+    fn who_was_proposed_and_is_no_member_is_decided_about_again() {
+        let mut p = holder(SEAT, 3);
+        for (proposed, again) in [(1, false), (2, true)] {
+            p.replicas
+                .leader
+                .propose(SEAT, [MpId(proposed)].into_iter());
+            let effects = p.does(|r, cx| r.keep(cx, &Config::initial(SEAT)));
+            assert_eq!(!effects.is_empty(), again);
+        }
+        let members = p.replicas.elections.get(SEAT).map(|e| e.others.clone());
+        assert_eq!(members, Some(vec![(MpId(1), FIRST)]));
+    }
+
+    #[test]
+    fn who_was_stuck_catching_up_is_asked_again_after_a_while() {
+        let mut p = holder(SEAT, 3);
+        let config = decision(TERM, &[0]);
+        p.replicas.store.put(SEAT, object(0), state(1));
+        p.seated(&config);
+        let mut catches_up = |heard: bool, now: Nanos| {
+            if heard {
+                p.replicas.leader.hear(SEAT, MpId(1), now);
+            }
+            p.now = now;
+            p.does(|r, cx| r.keep(cx, &config));
+            p.replicas.leader.joiner(SEAT).is_some()
+        };
+        let given_up = START + LEASE;
+        assert!(catches_up(true, START));
+        assert!(catches_up(false, given_up - TICK));
+        assert!(!catches_up(false, given_up));
+        assert!(!catches_up(true, given_up + RETRY - TICK));
+        assert!(catches_up(true, given_up + RETRY));
+    }
+
+    /// To whom a state goes that is released, and in which catching up.
+    fn shipped(p: &mut Process) -> Vec<(u32, u64)> {
+        let shipment = Shipment {
+            seat: TWO,
+            object: object(0),
+            state: state(1),
+            round: 1,
+        };
+        let effects = p.does(|r, cx| r.ship(cx, shipment));
+        let kept = requests(&effects)
+            .into_iter()
+            .filter_map(|(to, r)| match r {
+                PeerRequest::Replicate(replica) => Some((to, replica.joining)),
+                _ => None,
+            });
+        kept.collect()
+    }
+
+    #[test]
+    fn a_state_goes_to_members_that_keep_up_and_can_be_reached() {
+        let mut p = holder(TWO, 4);
+        assert_eq!(shipped(&mut p), [(1, 0), (2, 0)]);
+        p.replicas.leader.put_out(TWO, MpId(1));
+        assert_eq!(shipped(&mut p), [(2, 0)]);
+        p.loses(2);
+        assert_eq!(shipped(&mut p), []);
+    }
+
+    #[test]
+    fn who_catches_up_is_sent_a_state_once_whether_or_not_it_was_proposed() {
+        let mut p = holder(TWO, 4);
+        p.replicas.leader.join(TWO, (MpId(3), FIRST), START);
+        let number = p.replicas.leader.joiner(TWO).map_or(0, |j| j.number);
+        for _ in 0..2 {
+            assert_eq!(shipped(&mut p), [(1, 0), (2, 0), (3, number)]);
+            p.replicas.leader.propose(TWO, [MpId(3)].into_iter());
+        }
+    }
+}

@@ -323,3 +323,175 @@ impl Leader {
         ships.map(|s| s.round).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::lease::RETRY;
+    use crate::core::replica::testing::{FIRST, SEAT, START, TICK, decision};
+
+    const TERM: u64 = 1 << 10;
+    const OTHER: Seat = Seat {
+        mp: MpId(1),
+        ..SEAT
+    };
+    const END: Nanos = Nanos(START.0 + LEASE.0);
+
+    fn holder() -> Leader {
+        let mut leader = Leader::default();
+        leader.hold(SEAT, false, START);
+        leader
+    }
+
+    /// It has mp2 catch up.
+    fn joined_by_another() -> Leader {
+        let mut leader = holder();
+        leader.join(SEAT, (MpId(2), FIRST), START);
+        leader
+    }
+
+    fn is_missing(leader: &Leader, now: Nanos) -> bool {
+        !leader.missing(&[MpId(1)], SEAT, now).is_empty()
+    }
+
+    #[test]
+    fn a_member_is_missing_if_it_is_not_heard_for_a_lease() {
+        let mut l = holder();
+        assert!(!is_missing(&l, END - TICK));
+        assert!(is_missing(&l, END));
+        l.hear(SEAT, MpId(1), START + TICK);
+        assert!(!is_missing(&l, END));
+        assert!(is_missing(&l, END + TICK));
+    }
+
+    #[test]
+    fn who_was_put_out_is_missing_until_it_is_none_by_a_decision() {
+        let mut l = holder();
+        l.put_out(SEAT, MpId(1));
+        assert!(l.is_out(SEAT, MpId(1)) && !l.is_out(SEAT, MpId(2)));
+        assert!(is_missing(&l, START));
+        l.decided(&decision(TERM, &[0, 1]));
+        assert!(l.is_out(SEAT, MpId(1)));
+        l.decided(&decision(TERM, &[0, 2]));
+        assert!(!l.is_out(SEAT, MpId(1)));
+    }
+
+    #[test]
+    fn what_is_on_its_way_ends_with_its_seat_alone() {
+        let mut l = holder();
+        l.hold(OTHER, true, START);
+        let [gone, stays] =
+            [(SEAT, 7), (OTHER, 8)].map(|(s, round)| l.ship(s, [MpId(2)].into(), round));
+        l.yield_seat(SEAT);
+        assert!(l.acknowledged(gone, MpId(2)).is_empty());
+        assert_eq!(l.acknowledged(stays, MpId(2)), [8]);
+    }
+
+    #[test]
+    fn voters_are_asked_from_time_to_time_while_a_seat_is_held() {
+        assert!(!Leader::default().asks(START, RETRY));
+        let mut l = holder();
+        assert!(l.asks(START, RETRY));
+        assert!(!l.asks(START, RETRY));
+        assert!(!l.asks(START + RETRY - TICK, RETRY));
+        assert!(l.asks(START + RETRY, RETRY));
+    }
+
+    #[test]
+    fn what_is_promised_to_others_matters_when_the_lease_is_over() {
+        let mut l = holder();
+        for voter in [0, 1] {
+            l.hear(SEAT, MpId(voter), START);
+        }
+        assert!(!l.is_contested(SEAT, END, 2), "by nobody");
+        l.contest(SEAT, START + TICK);
+        assert!(!l.is_contested(SEAT, END - TICK, 2));
+        assert!(l.is_contested(SEAT, END, 2));
+    }
+
+    #[test]
+    fn what_is_promised_to_others_matters_after_a_lease_although_a_majority_follows() {
+        let mut l = holder();
+        l.contest(SEAT, START);
+        for voter in [0, 1] {
+            l.hear(SEAT, MpId(voter), END);
+        }
+        assert!(!l.is_contested(SEAT, END - TICK, 2));
+        assert!(l.is_contested(SEAT, END, 2));
+    }
+
+    #[test]
+    fn who_is_lost_does_not_catch_up() {
+        let mut l = joined_by_another();
+        l.lose(MpId(1));
+        assert!(l.joiner(SEAT).is_some());
+        l.lose(MpId(2));
+        assert!(l.joiner(SEAT).is_none());
+    }
+
+    #[test]
+    fn who_was_proposed_is_known_until_the_next_decision() {
+        let mut l = holder();
+        assert_eq!(l.proposed(OTHER), None);
+        l.propose(SEAT, [MpId(1)].into_iter());
+        l.propose(SEAT, [MpId(2)].into_iter());
+        assert_eq!(l.proposed(SEAT), Some(&[MpId(1), MpId(2)].into()));
+        l.decided(&decision(TERM, &[0, 1]));
+        assert_eq!(l.proposed(SEAT), Some(&BTreeSet::new()));
+    }
+
+    #[test]
+    fn a_seat_is_settled_when_it_is_decided_that_another_keeps_it() {
+        let mut l = holder();
+        l.hear(SEAT, MpId(0), START);
+        for (members, settled) in [(&[0][..], false), (&[0, 1], true)] {
+            l.decided(&decision(TERM, members));
+            assert_eq!(l.lease(SEAT, 1), Some((END, settled)));
+        }
+    }
+
+    #[test]
+    fn the_first_that_was_heard_of_late_is_the_next_to_catch_up() {
+        let mut l = holder();
+        let next = |l: &Leader, now| l.candidate(SEAT, &[MpId(1), MpId(2)], (now, RETRY));
+        assert_eq!(next(&l, START), None);
+        l.hear(SEAT, MpId(2), START);
+        assert_eq!(next(&l, START + RETRY - TICK), Some(MpId(2)));
+        assert_eq!(next(&l, START + RETRY), None);
+        l.hear(SEAT, MpId(1), START);
+        assert_eq!(next(&l, START), Some(MpId(1)));
+    }
+
+    #[test]
+    fn who_gave_up_is_not_asked_before_its_time() {
+        let mut l = joined_by_another();
+        l.hear(SEAT, MpId(2), START);
+        l.give_up(SEAT, START + RETRY);
+        let next = |now| l.candidate(SEAT, &[MpId(2)], (now, LEASE));
+        assert_eq!(next(START + RETRY - TICK), None);
+        assert_eq!(next(START + RETRY), Some(MpId(2)));
+    }
+
+    #[test]
+    fn who_catches_up_is_ready_when_it_has_all_that_was_sent() {
+        let mut l = joined_by_another();
+        for call in [5, 6] {
+            l.joining(SEAT, call);
+        }
+        l.joined(SEAT, 5);
+        assert_eq!(l.ready(SEAT), None);
+        l.joined(SEAT, 6);
+        assert_eq!(l.ready(SEAT), Some((MpId(2), FIRST)));
+    }
+
+    #[test]
+    fn who_catches_up_is_stuck_if_it_is_not_heard_for_a_lease() {
+        assert!(!holder().is_stuck(SEAT, END));
+        let mut l = joined_by_another();
+        assert!(!l.is_stuck(SEAT, END - TICK));
+        assert!(l.is_stuck(SEAT, END));
+        l.hear(SEAT, MpId(2), START + TICK);
+        assert!(!l.is_stuck(SEAT, END));
+        assert!(l.is_stuck(SEAT, END + TICK));
+    }
+}

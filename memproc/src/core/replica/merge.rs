@@ -81,3 +81,92 @@ pub(super) fn compare(store: &Store, seat: Seat, theirs: &[(ObjectId, Which)]) -
     }
     compared
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::core::replica::testing::{SEAT, object, state};
+
+    const FIRST: MpId = MpId(1);
+    const SECOND: MpId = MpId(2);
+
+    fn under_way() -> Merge {
+        let mut merge = Merge::new(&[FIRST, SECOND]);
+        for mp in [FIRST, SECOND] {
+            merge.heard.insert(mp, Default::default());
+        }
+        merge.left = Some([(FIRST, 5), (SECOND, 6)].into());
+        merge
+    }
+
+    #[test]
+    fn nothing_is_waited_for_of_who_is_no_member_any_more() {
+        let mut merge = under_way();
+        merge.retain(|mp| *mp == SECOND);
+        assert_eq!(merge.asked, [SECOND].into());
+        assert!(merge.heard.into_keys().eq([SECOND]));
+        assert_eq!(merge.left, Some([(SECOND, 6)].into()));
+    }
+
+    #[test]
+    fn who_has_what_it_was_sent_is_not_waited_for() {
+        let mut merge = under_way();
+        merge.acknowledged(FIRST, 6);
+        merge.acknowledged(SECOND, 6);
+        assert_eq!(merge.left, Some([(FIRST, 5)].into()));
+    }
+
+    fn store(states: &[(u32, &State)]) -> Store {
+        let mut store = Store::default();
+        for (index, state) in states {
+            store.put(SEAT, object(*index), (*state).clone());
+        }
+        store
+    }
+
+    #[test]
+    fn a_later_version_is_newer_and_of_one_version_the_later_section() {
+        let released = State {
+            epoch: 2,
+            ..state(2)
+        };
+        let all = [0, 1, 2, 3, 4, 5].map(|index| (index, &released));
+        let theirs = [
+            (0, (1, 9)),
+            (1, (2, 1)),
+            (2, (2, 2)),
+            (3, (2, 3)),
+            (4, (3, 1)),
+            (6, (1, 1)),
+        ];
+        let theirs = theirs.map(|(index, which)| (object(index), which));
+        let compared = compare(&store(&all), SEAT, &theirs);
+        let newer = [0, 1, 5].map(|index| (object(index), released.clone()));
+        assert_eq!(compared.newer, newer);
+        assert_eq!(compared.older, [6, 3, 4].map(object));
+        assert!(!compared.more);
+    }
+
+    #[test]
+    fn an_answer_ends_when_its_content_is_more_than_the_most() {
+        let of = |bytes: usize| State {
+            data: Some(Bytes::from(vec![0; bytes])),
+            ..state(1)
+        };
+        let (most, one) = (of(MAX_ANSWER_BYTES), of(1));
+        let all = store(&[(0, &most), (1, &one), (2, &one), (3, &one)]);
+        let compared = compare(&all, SEAT, &[]);
+        assert!(
+            compared
+                .newer
+                .iter()
+                .map(|(o, _)| *o)
+                .eq([0, 1].map(object))
+        );
+        assert!(compared.more);
+        let all = store(&[(0, &most), (1, &one)]);
+        assert!(!compare(&all, SEAT, &[]).more);
+    }
+}

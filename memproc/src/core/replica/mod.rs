@@ -29,6 +29,8 @@ pub mod seat;
 pub(crate) mod seats;
 pub(crate) mod store;
 mod succession;
+#[cfg(test)]
+mod testing;
 pub(crate) mod voter;
 
 pub(crate) use role::Replicas;

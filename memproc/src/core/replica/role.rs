@@ -522,3 +522,7 @@ pub(super) fn refuse(cx: &mut Context, caller: Caller, seat: Seat) {
     let refusal = Refusal::new(ErrorCode::Invalid, why);
     cx.respond(caller, Response::Refused(refusal), Nanos::ZERO);
 }
+
+#[cfg(test)]
+#[path = "role_tests.rs"]
+mod tests;

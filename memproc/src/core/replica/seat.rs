@@ -97,7 +97,7 @@ pub(crate) struct Shipment {
 
 /// The term of the candidate with this position among the voters that comes after `term`.
 pub(crate) fn term_after(term: u64, candidate: usize) -> u64 {
-    ((term >> CANDIDATE_BITS) + 1) << CANDIDATE_BITS | candidate as u64
+    (((term >> CANDIDATE_BITS) + 1) << CANDIDATE_BITS) + candidate as u64
 }
 
 /// The position among the voters of the candidate whose term it is.

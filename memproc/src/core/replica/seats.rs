@@ -186,3 +186,66 @@ pub(crate) fn too_few(cluster: &Cluster, seat: Seat) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::replica::testing::{FIRST, SEAT, SECOND, START, TICK, decision};
+    use crate::core::test_topology;
+
+    const TERM: u64 = 1 << 10;
+
+    /// Of so many processes, as the first sees it.
+    fn cluster(processes: u32) -> Cluster {
+        Cluster::new(test_topology(&["/a"], processes, 0), MpId(0))
+    }
+
+    #[test]
+    fn one_that_was_started_again_serves_what_was_decided_for_that_start() {
+        let (me, other) = (MpId(0), MpId(1));
+        let held = [(me, SECOND), (other, FIRST)];
+        let kept = [(other, FIRST), (me, SECOND)];
+        let before = [(me, FIRST), (other, FIRST)];
+        for (own, members, serves) in [
+            (SECOND, held, true),
+            (SECOND, kept, false),
+            (SECOND, before, false),
+            (FIRST, before, false),
+        ] {
+            let mut seats = Seats::new(own);
+            seats.install(&Config {
+                members: members.to_vec(),
+                ..decision(TERM, &[])
+            });
+            let does = seats.serves_after_a_start(&cluster(2), SEAT);
+            assert_eq!(does, serves, "{own} of {members:?}");
+        }
+    }
+
+    #[test]
+    fn a_seat_is_served_within_its_lease() {
+        let mut seats = Seats::new(FIRST);
+        let standing = |seats: &Seats, now| seats.standing(&cluster(2), FIRST, (SEAT, now));
+        assert_eq!(standing(&seats, START), Standing::Elsewhere);
+        seats.install(&decision(TERM, &[0, 1]));
+        assert_eq!(standing(&seats, START), Standing::Unsure);
+        seats.lease(SEAT, START, true);
+        assert_eq!(standing(&seats, START - TICK), Standing::Serves(TICK));
+        assert_eq!(standing(&seats, START), Standing::Unsure);
+        // The same holder with another member behind it.
+        seats.install(&decision(TERM + 1, &[0]));
+        assert_eq!(standing(&seats, START - TICK), Standing::Serves(TICK));
+        seats.install(&decision(TERM + 2, &[1]));
+        assert_eq!(standing(&seats, START - TICK), Standing::Elsewhere);
+        seats.install(&decision(TERM + 3, &[0]));
+        assert_eq!(standing(&seats, START - TICK), Standing::Unsure);
+    }
+
+    #[test]
+    fn a_group_has_as_many_voters_as_terms_can_name() {
+        let most = MAX_VOTERS as u32;
+        assert_eq!(too_few(&cluster(most), SEAT), None);
+        let why = too_few(&cluster(most + 1), SEAT).unwrap();
+        assert!(why.contains("1025 processes"), "{why}");
+    }
+}

@@ -56,3 +56,51 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::replica::testing::{SEAT, object, state};
+
+    /// With an object of this catching up.
+    fn joined(joining: (u64, u64)) -> Store {
+        let mut store = Store::default();
+        store.join(SEAT, joining);
+        store.put(SEAT, object(0), state(1));
+        store
+    }
+
+    #[test]
+    fn content_that_is_not_repeated_stays() {
+        let mut store = joined((7, 1));
+        let same = State {
+            data: None,
+            ..state(2)
+        };
+        store.put(SEAT, object(0), same);
+        let expected = State {
+            version: 2,
+            ..state(1)
+        };
+        assert_eq!(store.get(SEAT, object(0)), Some(&expected));
+        assert_eq!(store.get(SEAT, object(1)), None);
+    }
+
+    #[test]
+    fn what_is_of_another_catching_up_is_void() {
+        for (joining, stays) in [((7, 1), true), ((7, 2), false), ((8, 1), false)] {
+            let mut store = joined((7, 1));
+            store.join(SEAT, joining);
+            assert_eq!(store.get(SEAT, object(0)).is_some(), stays, "{joining:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_no_member_keeps_what_it_catches_up_with() {
+        for (holder, stays) in [(Some(7), true), (Some(8), false), (None, false)] {
+            let mut store = joined((7, 1));
+            store.clear(SEAT, holder);
+            assert_eq!(store.get(SEAT, object(0)).is_some(), stays, "{holder:?}");
+        }
+    }
+}

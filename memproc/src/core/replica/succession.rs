@@ -140,3 +140,108 @@ impl Replicas {
         left
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::lease::LEASE;
+    use crate::core::replica::seat::State;
+    use crate::core::replica::testing::*;
+
+    const TERM: u64 = 1 << 10;
+
+    /// Second of four, it has these objects in version 2.
+    fn process(objects: &[u32]) -> Process {
+        let mut p = Process::new(1, 4);
+        p.uses(SEAT);
+        for index in objects {
+            p.replicas.store.put(SEAT, object(*index), state(2));
+        }
+        p
+    }
+
+    fn answer(newer: &[(u32, State)], older: &[u32]) -> Response {
+        let newer = newer.iter().map(|(index, s)| (object(*index), s.clone()));
+        Response::Compared(Compared {
+            newer: newer.collect(),
+            older: older.iter().copied().map(object).collect(),
+            more: false,
+        })
+    }
+
+    /// The states that are sent.
+    fn sent(effects: &[Effect]) -> Vec<(u32, ObjectId, State)> {
+        let replica = |(to, request)| match request {
+            PeerRequest::Replicate(r) => Some((to, r.object, r.state)),
+            _ => None,
+        };
+        requests(effects).into_iter().filter_map(replica).collect()
+    }
+
+    /// What it serves from now on.
+    fn promoted(effects: &[Effect]) -> Option<&[(ObjectId, State)]> {
+        effects.iter().find_map(|effect| match effect {
+            Effect::Promoted { states, .. } => Some(states.as_slice()),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn the_holder_alone_hears_what_is_newer_here() {
+        let mut p = process(&[0]);
+        p.seated(&decision(TERM, &[0, 1]));
+        let compare = Compare {
+            seat: SEAT,
+            term: TERM,
+            states: Vec::new(),
+        };
+        let mut ask = |mp| {
+            let effects = p.does(|r, cx| r.answer_what_is_newer(cx, caller(mp), &compare));
+            responses(&effects)
+        };
+        assert_eq!(ask(0), [answer(&[(0, state(2))], &[])]);
+        assert!(matches!(ask(2).as_slice(), [Response::Refused(_)]));
+    }
+
+    #[test]
+    fn a_new_holder_takes_over_what_is_newer_or_it_does_not_have() {
+        let mut p = process(&[0, 1, 2]);
+        p.seated(&decision(TERM, &[1, 2]));
+        let same = State {
+            data: state(9).data,
+            ..state(2)
+        };
+        let its = [(0, state(3)), (1, state(1)), (2, same), (3, state(1))];
+        let effects = p.receives(2, answer(&its, &[]));
+        let has = [(0, state(3)), (1, state(2)), (2, state(2)), (3, state(1))];
+        let has = has.map(|(index, state)| (object(index), state));
+        assert_eq!(p.replicas.store.all(SEAT), has);
+        // The rest is there already.
+        assert_eq!(sent(&effects), [(2, object(1), state(2))]);
+    }
+
+    #[test]
+    fn a_seat_is_served_when_every_member_has_what_it_lacked() {
+        let mut p = process(&[0]);
+        p.seated(&decision(TERM, &[1, 2, 3]));
+        p.replicas.leader.hear(SEAT, MpId(0), START);
+        assert!(p.receives(2, answer(&[(5, state(1))], &[0])).is_empty());
+        let effects = p.receives(3, answer(&[], &[0]));
+        let lacked = [
+            (2, object(0), state(2)),
+            (3, object(0), state(2)),
+            (3, object(5), state(1)),
+        ];
+        assert_eq!(sent(&effects), lacked);
+        assert_eq!(promoted(&effects), None);
+        for mp in [2, 3] {
+            assert_eq!(promoted(&p.receives(mp, Response::Replicated)), None);
+        }
+        let lease = |p: &Process| p.replicas.leader.lease(SEAT, 1);
+        assert_eq!(lease(&p), Some((START + LEASE, false)));
+        let effects = p.receives(3, Response::Replicated);
+        let serves = [(object(0), state(2)), (object(5), state(1))];
+        assert_eq!(promoted(&effects), Some(serves.as_slice()));
+        assert_eq!(lease(&p), Some((START + LEASE, true)));
+    }
+}

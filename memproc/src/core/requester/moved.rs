@@ -417,11 +417,11 @@ mod tests {
         for (number, waits) in numbers.iter().zip(waits) {
             at.requester.pending.again.get_mut(number).unwrap().waits = waits;
         }
-        at.does(|r, cx| r.ask_again(cx));
+        at.does(Requester::ask_again);
         assert_eq!(at.done().0, [(numbers[0], FIRST), (numbers[1], FIRST)]);
         let left = numbers.map(|number| at.waits(number));
         assert_eq!(left, [None, None, None, waits[3]]);
-        at.does(|r, cx| r.ask_again(cx));
+        at.does(Requester::ask_again);
         assert!(at.done().0.is_empty());
         // One whose time is over was taken back: it is not asked for.
         at.requester.pending.wait_for_answer(numbers[3], NOW);
@@ -431,7 +431,7 @@ mod tests {
             .get_mut(&numbers[3])
             .unwrap()
             .waits = Some(NOW);
-        at.does(|r, cx| r.ask_again(cx));
+        at.does(Requester::ask_again);
         assert!(at.done().0.is_empty());
     }
 
@@ -442,7 +442,7 @@ mod tests {
         at.requester.pending.again.get_mut(&number).unwrap().waits = Some(NOW);
         let view = &mut at.view;
         view.router.peer_down(&view.cluster, FIRST, &mut Vec::new());
-        at.does(|r, cx| r.ask_again(cx));
+        at.does(Requester::ask_again);
         assert!(at.done().0.is_empty());
         assert_eq!(at.waits(number), Some(NOW + RETRY));
         let why = at.does(|r, cx| r.why_waits(cx, number)).unwrap();
