@@ -203,12 +203,18 @@ pub(crate) struct PredictArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct IntrusionArgs {
-    /// Number of runs of each configuration, interleaved; the medians and the spread are taken over them
+    /// Turns: in each, every configuration runs on, off, off, on, which is two pairs
     #[arg(long, default_value_t = 5)]
     pub(crate) runs: usize,
     /// Number of rounds (acquire, write, release, read) of each of the four processes
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 1000)]
     pub(crate) rounds: u64,
+    /// Count instructions, too (needs valgrind): of as many pairs, without computing
+    #[arg(long)]
+    pub(crate) instructions: bool,
+    /// Run once in this configuration (0: no monitoring) and say how long it took
+    #[arg(long, hide = true)]
+    pub(crate) once: Option<usize>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     pub(crate) format: Format,

@@ -36,6 +36,17 @@ pub(crate) async fn run_in(
     app: &[&str],
     prepare: impl FnOnce(&Running) -> anyhow::Result<()>,
 ) -> anyhow::Result<Ran> {
+    run_watched(place, cluster, app, prepare, |_| Ok(())).await
+}
+
+/// The same, `ended` having been called when the program had ended.
+pub(crate) async fn run_watched(
+    place: &Path,
+    cluster: &str,
+    app: &[&str],
+    prepare: impl FnOnce(&Running) -> anyhow::Result<()>,
+    ended: impl FnOnce(&Running) -> anyhow::Result<()>,
+) -> anyhow::Result<Ran> {
     let text = cluster;
     let cluster = Cluster::parse(text).map_err(|e| anyhow::anyhow!(e.join("\n")))?;
     let first = cluster.topology.ap_name(ApId(0));
@@ -51,6 +62,7 @@ pub(crate) async fn run_in(
     let mut command = vec![program, "app".to_owned()];
     command.extend(app.iter().map(ToString::to_string));
     let outcome = running.run_app(&command, false).await?;
+    ended(&running)?;
     let said = std::fs::read_to_string(running.run_dir.log_path(&first))?;
     running.stop().await;
     if !outcome.failures.is_empty() {

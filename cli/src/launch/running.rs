@@ -135,6 +135,11 @@ impl Running {
         self.emps.children().filter_map(Child::id)
     }
 
+    /// Those of the memory and link processes.
+    pub fn mp_pids(&self) -> impl Iterator<Item = u32> {
+        self.mps.iter().filter_map(Child::id)
+    }
+
     /// An error if one of the cluster's processes has ended.
     fn check_all(&mut self) -> anyhow::Result<()> {
         let all = self.emps.children_mut().chain(&mut self.mps);

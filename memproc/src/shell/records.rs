@@ -30,9 +30,28 @@ const PROBE: Duration = Duration::from_secs(1);
 const FIRST_PROBES: u32 = 4;
 const DIAL: Duration = Duration::from_secs(2);
 
+/// How long a batch waits, in milliseconds, if it is not full: for measurements in which all takes longer than it does.
+const ENV_BATCH_AGE: &str = "DOSMOS_BATCH_AGE";
+
+fn batch_age() -> Duration {
+    let Ok(text) = std::env::var(ENV_BATCH_AGE) else {
+        return BATCH_AGE;
+    };
+    match text.parse() {
+        Ok(milliseconds) if milliseconds > 0 => Duration::from_millis(milliseconds),
+        _ => {
+            warn!(
+                "{ENV_BATCH_AGE}={text} is not a number of milliseconds; batches wait for {BATCH_AGE:?}"
+            );
+            BATCH_AGE
+        }
+    }
+}
+
 /// Packs batches: full ones at once, others when they are old enough.
 pub(super) async fn pack(shared: Arc<Shared>) {
-    let mut age = interval(BATCH_AGE);
+    let batch_age = batch_age();
+    let mut age = interval(batch_age);
     age.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut ticks_idle = 0;
     loop {
@@ -44,7 +63,7 @@ pub(super) async fn pack(shared: Arc<Shared>) {
             shared.lock().recorder.set_aside();
             ticks_idle += 1;
         }
-        let heartbeat = BATCH_AGE * ticks_idle >= HEARTBEAT;
+        let heartbeat = batch_age * ticks_idle >= HEARTBEAT;
         if shared.pack(heartbeat) {
             ticks_idle = 0;
             shared.packed.notify_one();

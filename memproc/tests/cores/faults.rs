@@ -746,3 +746,80 @@ fn what_others_cannot_keep_for_lack_of_a_link_is_declared_and_what_they_own_is_n
     assert!(kept.contains(&"there"), "{kept:?}");
     assert_eq!(declared("mp1"), ["refused"; 6]);
 }
+
+#[test]
+fn what_takes_too_long_says_what_it_waited_for() {
+    let time = Nanos::from_millis(300);
+    // Where everything waits for mp0, which does not go on.
+    let why = |c: &mut Cluster, requests: Vec<Request>| {
+        c.stopped.insert(MP0);
+        let ids: Vec<u64> = requests
+            .into_iter()
+            .map(|request| c.ask_within(1, Some(time), request))
+            .collect();
+        c.run_awake();
+        c.pass(time);
+        let last = *ids.last().unwrap();
+        refused(c.reply(1, last))
+    };
+    let (mut c, x) = pair();
+    c.call(1, acquire(x));
+    says(
+        &why(&mut c, vec![release(x)]),
+        &[
+            "release of x[0] by ap1",
+            "did not respond; it may still take effect",
+        ],
+    );
+    let (mut c, x) = pair();
+    let y = c.scalar("y", 1, Invalidate);
+    c.call(1, Request::Open("y".into()));
+    c.call(1, acquire(y));
+    c.call(1, write(x, 5));
+    says(
+        &why(&mut c, vec![release(y)]),
+        &[
+            "release of y[0] by ap1",
+            "could not be told to all holders of copies",
+        ],
+    );
+    let (mut c, _) = pair();
+    let of_mp0 = |i: &u32| {
+        let mut c = Cluster::new(&["/a"], 2, 1);
+        c.call(0, Request::Open(format!("n{i}")));
+        c.log.iter().all(|line| !line.starts_with("mp0 -> mp1"))
+    };
+    let name = format!("n{}", (0..).find(of_mp0).unwrap());
+    says(
+        &why(&mut c, vec![Request::Open(name.clone())]),
+        &[
+            &format!("look-up of {name} by ap1"),
+            "home of the name, did not respond",
+        ],
+    );
+}
+
+#[test]
+fn what_a_section_wrote_is_nobody_s_copy_before_it_is_released() {
+    let mut c = Cluster::new(&["/a"], 2, 2);
+    let x = c.scalar("x", 0, Invalidate);
+    for ap in 1..4 {
+        c.call(ap, Request::Open("x".into()));
+    }
+    c.call(2, acquire(x));
+    c.call(2, write_in(x, 7, 1));
+    // Its own read and that of a sibling: neither leaves a copy of 7 with their memory process.
+    let value = |reply: Option<Reply>| match reply {
+        Some(Reply::Read { data, .. }) => number(&data),
+        other => panic!("not read: {other:?}"),
+    };
+    assert_eq!(value(c.call(2, read_in(x, 1))), 7);
+    assert_eq!(value(c.call(3, read(x))), 0);
+    assert_eq!(value(c.call(3, read(x))), 0);
+    assert_eq!(value(c.call(2, read(x))), 7);
+    assert_eq!(value(c.call(3, read(x))), 0);
+    c.call(2, release_in(x, 1));
+    for ap in 0..4 {
+        assert_eq!(value(c.call(ap, read(x))), 7);
+    }
+}

@@ -2,9 +2,12 @@
 //! stream before what follows from the change (docs/design/consistency.md#copies-in-application-processes).
 
 use crate::common::*;
-use dosmos_memproc::core::messages::{LocalAccesses, LocalKind, Request};
+use dosmos_memproc::core::messages::{
+    Access, AccessKind, ElementRange, Keep, LocalAccesses, LocalKind, Reply, Request,
+};
 use dosmos_proto::CopyPolicy::{self, Invalidate, Update};
 use dosmos_proto::{Cache, MpId, Nanos, ObjectId};
+use dosmos_trace::Side;
 
 /// `mps` memory processes of one group with two application processes each; `x`, at mp0, is cached in
 /// application processes.
@@ -345,4 +348,87 @@ fn reads_of_copies_are_recorded_as_cached_reads() {
     assert_eq!((r.count, r.bytes, r.version), (3, 24, 2));
     assert_eq!((r.start, r.end()), (Nanos(10), Nanos(40)));
     assert_eq!((r.mp, r.peer), (MpId(1), MpId(0)));
+}
+
+/// Two memory processes; `elements` u64 at mp0, which application processes may keep, known to ap2 at mp1.
+fn elements(elements: u64) -> (Cluster, ObjectId) {
+    let mut c = Cluster::new(&["/a"], 2, 2);
+    let spec = vector("v", elements, 1, &["mp0"], Invalidate).with_cache(Cache::Ap);
+    let v = ObjectId::new(c.declare(0, spec).id(), 0);
+    c.call(2, Request::Open("v".into()));
+    c.log.clear();
+    (c, v)
+}
+
+fn part(first: u32, end: u32, keep: Keep) -> AccessKind {
+    let end = Some(end);
+    AccessKind::Read {
+        range: ElementRange { first, end },
+        epoch: None,
+        keep,
+    }
+}
+
+#[test]
+fn of_a_large_object_only_the_part_that_is_read_comes() {
+    const FIRST: u32 = 10;
+    let comes_as_a_whole = |of: u64, read: u32, keep: Keep| {
+        let (mut c, v) = elements(of);
+        let kind = part(FIRST, FIRST + read, keep);
+        c.call(2, Request::Access(Access { object: v, kind }));
+        c.log.iter().any(|line| line.ends_with("with copy"))
+    };
+    // 16 KiB are not much.
+    assert!(comes_as_a_whole(2048, 1, Keep::Nothing));
+    assert!(!comes_as_a_whole(2050, 1, Keep::Nothing));
+    // Half of it is a part, more is not, and what is to be kept comes whole.
+    assert!(!comes_as_a_whole(4096, 2048, Keep::Nothing));
+    assert!(comes_as_a_whole(4096, 2049, Keep::Nothing));
+    assert!(comes_as_a_whole(4096, 1, Keep::Copy));
+}
+
+#[test]
+fn what_is_fetched_ahead_of_reads_is_no_read_of_elements() {
+    let (mut c, v) = elements(8);
+    let ahead = |keep| {
+        Request::Access(Access {
+            object: v,
+            kind: part(0, 0, keep),
+        })
+    };
+    assert!(c.refusal(2, ahead(Keep::Nothing)).contains("elements"));
+    match c.call(2, ahead(Keep::Copy)) {
+        Some(Reply::Read { data, keep, .. }) => assert_eq!((data.len(), keep), (64, true)),
+        other => panic!("not read: {other:?}"),
+    }
+    c.call(2, read_to_keep(v));
+    let ranges: Vec<_> = c
+        .records()
+        .filter(|r| r.side == Side::Requester && !r.flags.failed)
+        .map(|r| (r.range, r.bytes, r.flags.ahead))
+        .collect();
+    assert_eq!(ranges, [((0, 0), 0, true), ((0, 8), 64, false)]);
+}
+
+#[test]
+fn what_is_here_and_what_was_asked_is_counted() {
+    let (mut c, v) = elements(8);
+    let counts = |c: &Cluster| {
+        let counters = c.cores[1].counters();
+        (
+            counters.requests,
+            counters.served,
+            counters.copies,
+            counters.objects,
+        )
+    };
+    let (requests, served, ..) = counts(&c);
+    c.call(2, read_to_keep(v));
+    c.call(3, read(v));
+    assert_eq!(counts(&c), (requests + 2, served, 1, 0));
+    // The owner takes the copy back.
+    c.call(0, write(v, 7));
+    c.call(0, Request::Publish);
+    assert_eq!(counts(&c), (requests + 2, served + 1, 0, 0));
+    assert_eq!(c.cores[0].counters().objects, 1);
 }
