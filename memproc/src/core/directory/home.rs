@@ -606,7 +606,7 @@ mod tests {
         let cx = &mut Context::new(NOW, &view, &mut effects);
         home.receive(cx, from, number, Response::Created);
         assert_eq!(responses(&effects), [Some(ErrorCode::Unreachable)]);
-        // The next one tries again; an owner that refuses is no owner that knows it.
+        // The next one tries again. Who refuses does not know it.
         effects.clear();
         let cx = &mut Context::new(NOW, &view, &mut effects);
         home.create(cx, "x", Caller::of_test(MpId(1)));

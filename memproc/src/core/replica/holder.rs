@@ -259,7 +259,7 @@ mod tests {
         ..SEAT
     };
 
-    /// The holder by placement, in a group of so many.
+    /// The holder by placement, in a group of this size.
     fn holder(seat: Seat, processes: u32) -> Process {
         let mut p = Process::new(0, processes);
         p.uses(seat);

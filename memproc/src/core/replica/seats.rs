@@ -195,7 +195,7 @@ mod tests {
 
     const TERM: u64 = 1 << 10;
 
-    /// Of so many processes, as the first sees it.
+    /// Of a group of this size, as the first sees it.
     fn cluster(processes: u32) -> Cluster {
         Cluster::new(test_topology(&["/a"], processes, 0), MpId(0))
     }

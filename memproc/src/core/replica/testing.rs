@@ -74,7 +74,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// The first start of `me` in a group of so many, which hears the first starts of the others.
+    /// The first start of `me` in a group of this size, which hears the first starts of the others.
     pub(super) fn new(me: u32, processes: u32) -> Self {
         let mut process = Self::alone(me, &["/a"], processes, FIRST);
         for mp in (0..processes).filter(|mp| *mp != me) {
@@ -83,7 +83,7 @@ impl Process {
         process
     }
 
-    /// A process of groups of so many, which hears nobody yet.
+    /// A process of groups of this size, which hears nobody yet.
     pub(super) fn alone(me: u32, groups: &[&str], processes: u32, own: Incarnation) -> Self {
         let cluster = Cluster::new(test_topology(groups, processes, 0), MpId(me));
         let view = View {
