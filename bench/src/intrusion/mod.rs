@@ -12,11 +12,13 @@
 //!
 //! | module | what |
 //! |---|---|
+//! | `pairs` | runs with and without monitoring next to each other: what it adds |
 //! | `runs` | one run: its clusters, its time and its processor time |
 //! | `instructions` | the instructions of its processes, under valgrind |
 //! | `show` | tables |
 
 mod instructions;
+mod pairs;
 mod runs;
 mod show;
 
@@ -29,8 +31,8 @@ use serde_json::json;
 
 use crate::args::IntrusionArgs;
 use crate::machine::machine;
-use crate::statistics::{Interval, interval};
-use runs::{Affinity, Run};
+use pairs::{Pair, Row};
+use runs::Affinity;
 
 /// Computing time over access time (table 2); 0 is table 1.
 const RATIOS: [u64; 4] = [0, 1, 2, 3];
@@ -69,34 +71,6 @@ pub(crate) async fn run(args: IntrusionArgs) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Runs with and without monitoring that were next to each other.
-pub(super) struct Pair {
-    on: Run,
-    off: Run,
-}
-
-/// All pairs of one ratio and one monitored configuration.
-pub(super) struct Row {
-    ratio: u64,
-    configuration: usize,
-    pairs: Vec<Pair>,
-}
-
-impl Row {
-    /// What monitoring adds to a figure of a run, as a fraction; the interval of a paired t-test of the logarithms, taken back. None
-    /// of a single pair.
-    fn overhead(&self, of: impl Fn(&Run) -> f64) -> Option<Interval> {
-        let ratios = self.pairs.iter().map(|p| (of(&p.on) / of(&p.off)).ln());
-        let logarithms = interval(&ratios.collect::<Vec<_>>())?;
-        // Symmetric within less than a point where it is a few per cent wide.
-        let [low, high] = [logarithms.low(), logarithms.high()].map(|l| l.exp() - 1.0);
-        Some(Interval {
-            mean: logarithms.mean.exp() - 1.0,
-            half_width: (high - low) / 2.0,
-        })
-    }
 }
 
 /// Measures; everything runs on the first processor meanwhile.
@@ -138,38 +112,4 @@ pub(super) async fn measure(args: &IntrusionArgs) -> anyhow::Result<Vec<Row>> {
         }
     }
     Ok(rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_monitoring_adds_is_the_mean_ratio_within_pairs() {
-        let run = |seconds| Run {
-            seconds,
-            processor: 2.0 * seconds,
-            managers: 0.0,
-        };
-        let pair = |off: f64, ratio: f64| Pair {
-            on: run(off * ratio),
-            off: run(off),
-        };
-        let row = |pairs| Row {
-            ratio: 0,
-            configuration: 1,
-            pairs,
-        };
-        // A machine that becomes five times slower does not matter.
-        let told = row(vec![pair(1.0, 1.1), pair(5.0, 1.1)]).overhead(|r| r.seconds);
-        let told = told.unwrap();
-        assert!(
-            (told.mean - 0.1).abs() < 1e-9 && told.half_width < 1e-9,
-            "{told:?}"
-        );
-        let told = row(vec![pair(1.0, 1.2), pair(1.0, 1.0 / 1.2)]).overhead(|r| r.processor);
-        let told = told.unwrap();
-        assert!(told.mean.abs() < 1e-9 && told.half_width > 1.0, "{told:?}");
-        assert!(row(vec![pair(1.0, 1.2)]).overhead(|r| r.seconds).is_none());
-    }
 }

@@ -3,7 +3,7 @@
 use dosmos_cli::output::Table;
 use serde_json::json;
 
-use super::Row;
+use super::pairs::{Pair, Row};
 use super::runs::Run;
 use crate::statistics::{Interval, spread};
 
@@ -55,7 +55,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
     headings.push("paper (%)");
     let mut table = Table::new(&headings);
     for row in rows {
-        let seconds = |of: fn(&super::Pair) -> &Run| {
+        let seconds = |of: fn(&Pair) -> &Run| {
             let all = row.pairs.iter().map(|pair| of(pair).seconds).collect();
             format!("{:.3}", spread(all)[1])
         };
