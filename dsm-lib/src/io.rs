@@ -37,23 +37,41 @@ async fn converse(
     shared: &Shared,
     watched: &Arc<Watched>,
     settings: &Settings,
-    requests: UnboundedReceiver<Outbound>,
+    mut requests: UnboundedReceiver<Outbound>,
 ) -> End {
     let large = Arc::new(LargeMessages::default());
     let inbox = large.offer(&settings.address);
-    let requests = Requests {
-        requests,
-        inbox,
-        large: large.clone(),
+    // The greeting, after which nothing is sent before it is answered.
+    let Some(greeting) = requests.next().await else {
+        return End::Closed;
     };
-    let mut replies: Direct<_, ApReply> = match dial(watched, settings).await {
-        Ok(dialled) => dialled.call(APPLICATION, requests),
-        Err(why) => return not_connected(settings, why),
+    let greeting = greeting.take();
+    let until = Instant::now() + settings.connect_timeout;
+    let mut pause = PAUSE;
+    let mut replies: Direct<_, ApReply> = loop {
+        let outgoing = Requests {
+            first: Some(greeting.clone()),
+            requests: &mut requests,
+            inbox: inbox.clone(),
+            large: large.clone(),
+        };
+        let mut replies = match dial(watched, settings, until).await {
+            Ok(dialled) => dialled.call(APPLICATION, outgoing),
+            Err(why) => return not_connected(settings, why),
+        };
+        match replies.opened().await {
+            Ok(()) => break replies,
+            // Something in between may take connections before there is anybody behind it.
+            Err(_) if !replies.has_ended() && Instant::now() + pause < until => {
+                tokio::time::sleep(pause).await;
+                pause = longer(pause);
+            }
+            Err(status) => {
+                let why = format!("{} turned us away: {}", settings.address, explain(&status));
+                return not_connected(settings, why);
+            }
+        }
     };
-    if let Err(status) = replies.opened().await {
-        let why = format!("{} turned us away: {}", settings.address, explain(&status));
-        return not_connected(settings, why);
-    }
     loop {
         match replies.next().await {
             Some(Ok(reply)) => {
@@ -77,19 +95,26 @@ async fn converse(
 }
 
 /// What goes out.
-struct Requests {
-    requests: UnboundedReceiver<Outbound>,
+struct Requests<'a> {
+    first: Option<ApRequest>,
+    requests: &'a mut UnboundedReceiver<Outbound>,
     /// Where this end takes large contents, to be said with the greeting.
     inbox: String,
     large: Arc<LargeMessages>,
 }
 
-impl Stream for Requests {
+impl Stream for Requests<'_> {
     type Item = Result<ApRequest, Status>;
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = self.requests.poll_next_unpin(cx);
+        let next = match self.first.take() {
+            Some(first) => Poll::Ready(Some(first)),
+            None => {
+                let next = self.requests.poll_next_unpin(cx);
+                next.map(|next| next.map(Outbound::take))
+            }
+        };
         next.map(|next| {
-            let mut request = next?.take();
+            let mut request = next?;
             if let Some(ap_request::Body::Hello(hello)) = &mut request.body {
                 hello.inbox.clone_from(&self.inbox);
             }
@@ -98,10 +123,21 @@ impl Stream for Requests {
     }
 }
 
+/// Before the next attempt to connect, at first.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The pause after the next attempt.
+fn longer(pause: Duration) -> Duration {
+    (2 * pause).min(Duration::from_millis(500))
+}
+
 /// Dials until somebody answers or the time is over.
-async fn dial(watched: &Arc<Watched>, settings: &Settings) -> Result<Dialled, String> {
-    let until = Instant::now() + settings.connect_timeout;
-    let mut pause = Duration::from_millis(10);
+async fn dial(
+    watched: &Arc<Watched>,
+    settings: &Settings,
+    until: Instant,
+) -> Result<Dialled, String> {
+    let mut pause = PAUSE;
     loop {
         let left = until.saturating_duration_since(Instant::now());
         let (to, access) = (&settings.address, settings.access());
@@ -109,7 +145,7 @@ async fn dial(watched: &Arc<Watched>, settings: &Settings) -> Result<Dialled, St
             Ok(dialled) => return Ok(dialled),
             Err(_) if Instant::now() + pause < until => {
                 tokio::time::sleep(pause).await;
-                pause = (2 * pause).min(Duration::from_millis(500));
+                pause = longer(pause);
             }
             Err(e) => return Err(e.to_string()),
         }

@@ -1,6 +1,8 @@
 //! The library against a fake memory process: what a program can do, and what it is told when things
 //! go wrong. Nothing here may hang; deadlines bound every wait.
 
+use std::io::Read;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use crate::fake::Fake;
@@ -483,6 +485,41 @@ fn nobody_to_connect_to_is_told_with_the_address() {
         error.to_string().contains(&nobody.address.to_string()),
         "{error}"
     );
+}
+
+/// Takes connections before there is anybody behind it: the first ones end, one with an error, the next goes to `target`.
+fn forwarder(target: String) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        // Closed before and after something was read.
+        drop(listener.accept().unwrap());
+        let (mut second, _) = listener.accept().unwrap();
+        let _ = second.read(&mut [0; 4096]);
+        drop(second);
+        let (near, _) = listener.accept().unwrap();
+        let far = TcpStream::connect(target).unwrap();
+        let ends = (near.try_clone().unwrap(), far.try_clone().unwrap());
+        std::thread::spawn(move || std::io::copy(&mut &ends.0, &mut &ends.1));
+        let _ = std::io::copy(&mut &far, &mut &near);
+    });
+    address
+}
+
+#[test]
+fn what_takes_connections_before_the_memory_process_is_there_is_asked_again() {
+    let fake = Fake::start();
+    let mut settings = fake.settings();
+    let address = forwarder(fake.address.to_string());
+    settings.address = address.to_string().parse().unwrap();
+    let dsm = Dsm::connect(settings).unwrap();
+    let n = dsm.scalar::<i64>("n").declare().unwrap();
+    n.write(1).unwrap();
+    drop(n);
+    dsm.close().unwrap();
+    let log = fake.log();
+    assert_eq!(log.iter().filter(|l| l.starts_with("hello")).count(), 1);
+    assert_eq!(log.last().unwrap(), "bye ");
 }
 
 #[test]

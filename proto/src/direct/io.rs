@@ -411,6 +411,11 @@ where
         .await
     }
 
+    /// Whether the other end ended the call: it did not just go away.
+    pub fn has_ended(&self) -> bool {
+        self.wire.receiving.ended().is_some()
+    }
+
     /// Keeps the connection while nobody takes what comes: writes what goes out, answers, and receives as much as there is room for.
     /// Ends if the connection does.
     pub fn poll_idle(&mut self, cx: &mut Context<'_>) -> Poll<()> {
