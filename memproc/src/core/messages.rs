@@ -697,6 +697,30 @@ impl Notice {
 }
 
 #[cfg(test)]
+impl AccessKind {
+    /// A read of all elements, outside sections.
+    pub(crate) fn read_of_test() -> Self {
+        Self::Read {
+            range: ElementRange::ALL,
+            epoch: None,
+            keep: Keep::Nothing,
+        }
+    }
+
+    /// A write of eight bytes, outside sections.
+    pub(crate) fn write_of_test() -> Self {
+        let write = WriteData {
+            first: 0,
+            runs: None,
+            data: vec![0; 8].into(),
+            accesses: 1,
+            adds: false,
+        };
+        Self::Write { write, epoch: None }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

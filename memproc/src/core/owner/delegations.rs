@@ -214,10 +214,37 @@ pub(super) fn recall(d: &Delegation, object: ObjectId, wanted: Wanted) -> Output
 }
 
 #[cfg(test)]
+impl Deferred {
+    /// An access by an application process at a memory process of the same number.
+    pub(super) fn of_test(ap: u32, object: ObjectId, kind: AccessKind) -> Self {
+        Self {
+            who: Accessor::of_test(ap, ap),
+            access: Access { object, kind },
+            want_copy: false,
+        }
+    }
+
+    /// What a list of them is, and whose: `r1 a2` is a read of process 1 and an acquire of process 2.
+    pub(super) fn said(list: &[Self]) -> String {
+        let each = list.iter().map(|d| {
+            let what = match d.access.kind {
+                AccessKind::Read { .. } => "r",
+                AccessKind::Write { .. } => "w",
+                AccessKind::Atomic { .. } => "+",
+                AccessKind::Acquire { .. } => "a",
+                AccessKind::Release { .. } => "e",
+            };
+            format!("{what}{}", d.who.ap.0)
+        });
+        each.collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::context::View;
-    use crate::core::messages::{AtomicOp, ElementRange, Keep, WriteData};
+    use crate::core::messages::AtomicOp;
     use crate::core::test_topology;
     use dosmos_proto::{ElementType, VarId};
 
@@ -229,25 +256,6 @@ mod tests {
         var: VarId(1),
         index: 1,
     };
-
-    fn read() -> AccessKind {
-        AccessKind::Read {
-            range: ElementRange::ALL,
-            epoch: None,
-            keep: Keep::Nothing,
-        }
-    }
-
-    fn write() -> AccessKind {
-        let write = WriteData {
-            first: 0,
-            runs: None,
-            data: vec![0; 8].into(),
-            accesses: 1,
-            adds: false,
-        };
-        AccessKind::Write { write, epoch: None }
-    }
 
     fn add() -> AccessKind {
         AccessKind::Atomic {
@@ -266,34 +274,18 @@ mod tests {
         let mut all = Delegations::default();
         for object in [X, Y] {
             for ap in [1, 2] {
-                for kind in [read(), write(), add(), ACQUIRE] {
-                    let deferred = Deferred {
-                        who: Accessor::of_test(ap, ap),
-                        access: Access { object, kind },
-                        want_copy: false,
-                    };
-                    all.waiting.entry(object).or_default().push(deferred);
+                let (read, write) = (AccessKind::read_of_test(), AccessKind::write_of_test());
+                for kind in [read, write, add(), ACQUIRE] {
+                    let list = all.waiting.entry(object).or_default();
+                    list.push(Deferred::of_test(ap, object, kind));
                 }
             }
         }
         all
     }
 
-    /// Whose accesses wait for an object, and what they are.
     fn left(all: &Delegations, object: ObjectId) -> String {
-        let list = all.waiting.get(&object).into_iter().flatten();
-        list.map(|d| {
-            let what = match d.access.kind {
-                AccessKind::Read { .. } => "r",
-                AccessKind::Write { .. } => "w",
-                AccessKind::Atomic { .. } => "+",
-                AccessKind::Acquire { .. } => "a",
-                AccessKind::Release { .. } => "e",
-            };
-            format!("{what}{}", d.who.ap.0)
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
+        Deferred::said(&all.waiting[&object])
     }
 
     #[test]
@@ -326,15 +318,11 @@ mod tests {
     fn what_nobody_waits_for_any_more_is_forgotten() {
         let only = |kind: AccessKind| {
             let mut all = Delegations::default();
-            let deferred = Deferred {
-                who: Accessor::of_test(1, 1),
-                access: Access { object: X, kind },
-                want_copy: false,
-            };
+            let deferred = Deferred::of_test(1, X, kind);
             all.waiting.insert(X, vec![deferred]);
             all
         };
-        let (mut abandoned, mut lost) = (only(ACQUIRE), only(read()));
+        let (mut abandoned, mut lost) = (only(ACQUIRE), only(AccessKind::read_of_test()));
         abandoned.abandon(ApId(1), Some(X));
         lost.lose(MpId(1));
         assert!(abandoned.waiting.is_empty() && lost.waiting.is_empty());

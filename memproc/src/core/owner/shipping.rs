@@ -79,7 +79,6 @@ impl Shipping {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::messages::{Access, ElementRange, Keep, WriteData};
     use dosmos_proto::VarId;
 
     const SEAT: Seat = Seat {
@@ -96,29 +95,10 @@ mod tests {
     fn waiting() -> Shipping {
         let mut all = Shipping::default();
         for (of, ap) in [(0, 1), (0, 2), (1, 1), (1, 2)] {
-            let read = AccessKind::Read {
-                range: ElementRange::ALL,
-                epoch: None,
-                keep: Keep::Nothing,
-            };
-            let write = WriteData {
-                first: 0,
-                runs: None,
-                data: vec![0; 8].into(),
-                accesses: 1,
-                adds: false,
-            };
-            let write = AccessKind::Write { write, epoch: None };
+            let (read, write) = (AccessKind::read_of_test(), AccessKind::write_of_test());
             let acquire = AccessKind::Acquire { want_value: false };
             for kind in [read, write, acquire] {
-                let deferred = Deferred {
-                    who: Accessor::of_test(ap, ap),
-                    access: Access {
-                        object: object(of),
-                        kind,
-                    },
-                    want_copy: false,
-                };
+                let deferred = Deferred::of_test(ap, object(of), kind);
                 match of {
                     0 => all.waiting.entry(object(0)).or_default().push(deferred),
                     _ => all.parked.entry(SEAT).or_default().push(deferred),
@@ -129,18 +109,7 @@ mod tests {
     }
 
     fn left(all: &Shipping) -> [String; 2] {
-        let text = |list: &Vec<Deferred>| {
-            let each = list.iter().map(|d| {
-                let what = match d.access.kind {
-                    AccessKind::Read { .. } => "r",
-                    AccessKind::Write { .. } => "w",
-                    _ => "a",
-                };
-                format!("{what}{}", d.who.ap.0)
-            });
-            each.collect::<Vec<_>>().join(" ")
-        };
-        [text(&all.waiting[&object(0)]), text(&all.parked[&SEAT])]
+        [&all.waiting[&object(0)], &all.parked[&SEAT]].map(|list| Deferred::said(list))
     }
 
     #[test]

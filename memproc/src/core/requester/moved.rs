@@ -181,8 +181,7 @@ mod tests {
     use super::super::pending::{Kind, Operation, Ticket, of_call};
     use super::*;
     use crate::core::context::View;
-    use crate::core::messages::{Access, AccessKind, ElementRange, Keep, Output, PeerRequest};
-    use crate::core::messages::{Reply, WriteData};
+    use crate::core::messages::{Access, AccessKind, Output, PeerRequest, Reply};
     use crate::core::replica::seat::term_after;
     use crate::core::test_topology;
     use dosmos_proto::{
@@ -207,22 +206,11 @@ mod tests {
     }
 
     fn read() -> AccessKind {
-        AccessKind::Read {
-            range: ElementRange::ALL,
-            epoch: None,
-            keep: Keep::Nothing,
-        }
+        AccessKind::read_of_test()
     }
 
     fn write() -> AccessKind {
-        let write = WriteData {
-            first: 0,
-            runs: None,
-            data: vec![0; 8].into(),
-            accesses: 1,
-            adds: false,
-        };
-        AccessKind::Write { write, epoch: None }
+        AccessKind::write_of_test()
     }
 
     /// Variables 1 and 2 of mp0, with one and two replicas, at a memory process that keeps neither, and what it asked.
