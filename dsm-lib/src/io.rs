@@ -12,7 +12,7 @@ use dosmos_proto::watched::Watched;
 use dosmos_proto::wire::{ApReply, ApRequest, ap_reply, ap_request};
 use futures::channel::mpsc::UnboundedReceiver;
 use futures::{Stream, StreamExt};
-use tonic::Status;
+use tonic::{Code, Status};
 
 use crate::Settings;
 use crate::haste::Outbound;
@@ -62,7 +62,11 @@ async fn converse(
         match replies.opened().await {
             Ok(()) => break replies,
             // Something in between may take connections before there is anybody behind it.
-            Err(_) if !replies.has_ended() && Instant::now() + pause < until => {
+            Err(status)
+                if status.code() == Code::Unavailable
+                    && !replies.has_ended()
+                    && Instant::now() + pause < until =>
+            {
                 tokio::time::sleep(pause).await;
                 pause = longer(pause);
             }
