@@ -33,6 +33,22 @@ impl Interval {
     }
 }
 
+impl Interval {
+    /// A fraction as per cent: `+3.1 (+1.3 to +5.0)`; a dash for none.
+    pub(crate) fn percent(interval: Option<Self>) -> String {
+        interval.map_or("–".to_owned(), |i| {
+            let [mean, low, high] = [i.mean, i.low(), i.high()].map(|f| 100.0 * f);
+            format!("{mean:+.1} ({low:+.1} to {high:+.1})")
+        })
+    }
+
+    /// The same as JSON.
+    pub(crate) fn percent_item(self) -> serde_json::Value {
+        let [mean, low, high] = [self.mean, self.low(), self.high()].map(|f| 100.0 * f);
+        serde_json::json!({ "mean": mean, "low": low, "high": high })
+    }
+}
+
 /// The mean of figures with its 95 % interval by Student's t; none of fewer than two. Of differences within pairs it is the
 /// interval of a paired t-test.
 pub(crate) fn interval(values: &[f64]) -> Option<Interval> {

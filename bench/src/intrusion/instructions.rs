@@ -146,14 +146,7 @@ impl Counted {
             "added, of both without (%)",
         ]);
         for (who, of) in ROWS {
-            let added = self.added(of).map_or("–".to_owned(), |i| {
-                format!(
-                    "{:+.1} ({:+.1} to {:+.1})",
-                    100.0 * i.mean,
-                    100.0 * i.low(),
-                    100.0 * i.high()
-                )
-            });
+            let added = Interval::percent(self.added(of));
             let count = |on| format!("{:.0}", self.median(of, on));
             table.row([who.to_owned(), count(0), count(1), added]);
         }
@@ -164,9 +157,7 @@ impl Counted {
         let item = |(who, of): (&str, Figure)| {
             json!({
                 "of": who, "off": self.median(of, 0), "on": self.median(of, 1),
-                "added_percent_of_both": self.added(of).map(|i| {
-                    json!({ "mean": 100.0 * i.mean, "low": 100.0 * i.low(), "high": 100.0 * i.high() })
-                }),
+                "added_percent_of_both": self.added(of).map(Interval::percent_item),
             })
         };
         ROWS.map(item).into()

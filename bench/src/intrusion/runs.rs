@@ -37,31 +37,29 @@ struct Line {
 pub(super) async fn one(configuration: usize, rounds: u64, compute_us: u64) -> anyhow::Result<Run> {
     let (rounds, compute) = (rounds.to_string(), compute_us.to_string());
     let app = ["exclusive", "--rounds", &rounds, "--compute", &compute];
-    let (mut started, mut managers) = (0.0, [0.0; 2]);
+    let (mut managers, mut started, mut at_end) = (0.0, 0.0, 0.0);
     let ended_before = of_ended_processes()?;
     let prepare = |running: &Running| {
         if configuration == 3 {
             running.emp_pids().try_for_each(|pid| pin(pid, 1))?;
         }
-        managers[0] = of_processes(running.emp_pids())?;
-        started = managers[0] + of_processes(running.mp_pids())?;
+        managers = of_processes(running.emp_pids())?;
+        started = managers + of_processes(running.mp_pids())?;
         Ok(())
     };
-    let mut at_end = 0.0;
     let ended = |running: &Running| {
         at_end = of_processes(running.emp_pids())?;
         Ok(())
     };
     let place = std::env::temp_dir();
     let said = run_watched(&place, &cluster(configuration), &app, prepare, ended).await?;
-    managers[1] = at_end;
     let lines: Vec<Line> = json_lines(&said.said)?;
     let line = lines.first().context("the program said nothing")?;
     Ok(Run {
         seconds: line.seconds,
         // All of them have ended by now; before the program began they took `started`.
         processor: of_ended_processes()? - ended_before - started,
-        managers: managers[1] - managers[0],
+        managers: at_end - managers,
     })
 }
 

@@ -37,17 +37,6 @@ const FIGURES: [(&str, &str, Figure); 3] = [
     ("processor, all (%)", "processor", |run| run.processor),
 ];
 
-fn percent(interval: Option<Interval>) -> String {
-    interval.map_or("–".to_owned(), |i| {
-        format!(
-            "{:+.1} ({:+.1} to {:+.1})",
-            100.0 * i.mean,
-            100.0 * i.low(),
-            100.0 * i.high()
-        )
-    })
-}
-
 /// A row for each ratio and monitored configuration.
 pub(crate) fn table(rows: &[Row]) -> Table {
     let mut headings = vec!["R", "configuration", "off (s)", "on (s)"];
@@ -65,7 +54,7 @@ pub(crate) fn table(rows: &[Row]) -> Table {
             seconds(|pair| &pair.off),
             seconds(|pair| &pair.on),
         ];
-        cells.extend(FIGURES.map(|(_, _, of)| percent(row.overhead(of))));
+        cells.extend(FIGURES.map(|(_, _, of)| Interval::percent(row.overhead(of))));
         cells.push(format!("{:.0}", paper(row.ratio, row.configuration)));
         table.row(cells);
     }
@@ -81,9 +70,7 @@ pub(super) fn items(rows: &[Row]) -> Vec<serde_json::Value> {
     let item = |row: &Row| {
         let mut overhead = serde_json::Map::new();
         for (_, key, of) in FIGURES {
-            let percent = row.overhead(of).map(|i| {
-                json!({ "mean": 100.0 * i.mean, "low": 100.0 * i.low(), "high": 100.0 * i.high() })
-            });
+            let percent = row.overhead(of).map(Interval::percent_item);
             overhead.insert(key.to_owned(), json!(percent));
         }
         json!({
