@@ -5,6 +5,7 @@ use std::mem;
 
 use dosmos_proto::{ApId, Nanos};
 use dosmos_trace::{Op, Record};
+use rustc_hash::FxHashMap;
 
 /// How long after the end of an operation what must come before it is waited for, in the time of the records.
 const SLACK: Nanos = Nanos(50_000_000);
@@ -17,6 +18,14 @@ pub(crate) struct Step {
     /// Of its object, among the objects; of a barrier, none of them.
     pub(crate) slot: usize,
     pub(crate) record: Record,
+}
+
+impl Step {
+    /// The version that it makes, if it is a release that succeeded.
+    fn released(&self) -> Option<u64> {
+        let released = self.record.op == Op::Release && !self.record.flags.failed;
+        released.then_some(self.record.version)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -33,6 +42,8 @@ pub(crate) struct Steps {
     /// Processes that wait.
     waiting: Vec<ApId>,
     waiting_records: usize,
+    /// The versions that waiting releases of an object make.
+    waiting_releases: FxHashMap<usize, Vec<u64>>,
     now: Nanos,
 }
 
@@ -42,6 +53,7 @@ impl Steps {
             processes: (0..processes).map(|_| Process::default()).collect(),
             waiting: Vec::new(),
             waiting_records: 0,
+            waiting_releases: FxHashMap::default(),
             now: Nanos::ZERO,
         }
     }
@@ -84,6 +96,10 @@ impl Steps {
         if !self.is_waiting(ap) {
             self.waiting.push(ap);
         }
+        if let Some(version) = step.released() {
+            let versions = self.waiting_releases.entry(step.slot).or_default();
+            versions.push(version);
+        }
         self.processes[ap.index()].waiting.push_back(step);
         self.waiting_records += 1;
     }
@@ -108,8 +124,22 @@ impl Steps {
 
     /// The first step of a process that waits goes on.
     pub(crate) fn go_on(&mut self, ap: ApId) {
-        self.processes[ap.index()].waiting.pop_front();
+        let Some(step) = self.processes[ap.index()].waiting.pop_front() else {
+            return;
+        };
         self.waiting_records -= 1;
+        if let Some(version) = step.released()
+            && let Some(versions) = self.waiting_releases.get_mut(&step.slot)
+            && let Some(at) = versions.iter().position(|v| *v == version)
+        {
+            versions.swap_remove(at);
+        }
+    }
+
+    /// Whether a release that made what a grant starts from, or an older version, waits.
+    pub(crate) fn waits_before(&self, Step { slot, record }: &Step) -> bool {
+        let versions = self.waiting_releases.get(slot);
+        versions.is_some_and(|v| v.iter().any(|v| *v <= record.version))
     }
 
     /// Time passes until something is waited for no longer, at most until `now`; false: it is `now`.

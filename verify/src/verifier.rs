@@ -186,27 +186,35 @@ impl Verifier {
     }
 
     /// Whether what must come before the end of an operation is there, or is waited for no longer.
-    fn is_ready(&mut self, Step { slot, record }: &Step) -> bool {
-        let there = match record.op {
-            Op::Acquire => {
-                let made = self.locks.releases(*slot) + self.publications.all_published(*slot);
-                self.locks.is_released(*slot, record)
-                    || record.version <= made && {
-                        let published = self.publications.published(*slot, record);
-                        self.locks.is_accounted_for(*slot, record, published)
-                    }
-            }
-            Op::Barrier => self.barriers.have_arrived(record),
+    fn is_ready(&mut self, step: &Step) -> bool {
+        let there = match step.record.op {
+            Op::Acquire => self.is_made(step),
+            Op::Barrier => self.barriers.have_arrived(&step.record),
             _ => true,
         };
         if there {
             return true;
         }
-        let patient = self.steps.is_patient(record);
-        if !patient && record.op == Op::Acquire {
-            self.locks.give_up(*slot, record);
+        let patient = self.steps.is_patient(&step.record);
+        if !patient && step.record.op == Op::Acquire {
+            self.locks.give_up(step.slot, &step.record);
         }
         !patient
+    }
+
+    /// Whether all that can have made what a grant starts from is there: the release that did, or as many versions as it is the
+    /// last of. What was published outside sections may be counted too early, so no release before it may wait.
+    fn is_made(&mut self, step: &Step) -> bool {
+        let (slot, grant) = (step.slot, &step.record);
+        if self.locks.is_released(slot, grant) {
+            return true;
+        }
+        let made = self.locks.releases(slot) + self.publications.all_published(slot);
+        if grant.version > made || self.steps.waits_before(step) {
+            return false;
+        }
+        let published = self.publications.published(slot, grant);
+        self.locks.is_accounted_for(slot, grant, published)
     }
 
     /// It is `now`. Who waits longest goes on first, also after a time in which nothing was recorded: what it does next is what

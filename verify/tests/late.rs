@@ -172,3 +172,24 @@ fn a_release_that_goes_back_is_not_one_out_of_order() {
     assert!(kinds(&verdict).contains(&Kind::VersionBack));
     assert_eq!(verdict.doubts, []);
 }
+
+/// A write outside sections becomes a version of its own while its process synchronises: which one is not said.
+#[test]
+fn a_version_that_may_be_a_higher_one_does_not_stand_for_a_release_that_waits() {
+    let mut run = vec![write(0, X, 50).version(1), acquire(0, Y, 60)];
+    run.extend(section(2, X, 100, 0));
+    run.push(acquire(2, X, 200).version(1));
+    // By another clock: it comes after what `ap0` releases later.
+    run.push(acquire(2, Y, 210).version(2));
+    run.push(release(2, X, 220).version(2));
+    // This could have made version 2 of `x`, and made version 3.
+    run.push(release(0, Y, 230).version(1).took(60));
+    run.push(acquire(1, X, 240).version(2));
+    run.push(read(1, X, 250).version(2));
+    run.push(acquire(0, Y, 300).version(1));
+    run.push(release(0, Y, 310).version(2));
+    let verdict = judge(run);
+    // The write outside is a race, and nothing is undecided.
+    assert_eq!(kinds(&verdict), [Kind::DataRace]);
+    assert_eq!(verdict.doubts, []);
+}
