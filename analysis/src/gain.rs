@@ -239,6 +239,7 @@ mod tests {
             woken_ns: 0.0,
             wake_ns: 0.0,
             processors: 4,
+            shared: 1.0,
         };
         Calibrated::new(script.finish(&breakdown).unwrap(), &costs).unwrap()
     }

@@ -41,7 +41,7 @@ pub(crate) fn sums(
 
 impl Balance {
     pub(crate) fn of(script: &Script, change: &Change) -> Self {
-        let work = |t: &Thinking| t.computing + t.asleep + script.slept * t.without;
+        let work = |t: &Thinking| t.computing + t.asleep;
         let by_phase = sums(script, &change.balanced, work);
         let all = change.balanced.len().max(1) as f64;
         let mut factors = FxHashMap::default();

@@ -48,6 +48,10 @@ pub struct Gain {
 const ROUNDS: usize = 5;
 const LAST_ROUNDS: usize = 12;
 
+/// Rounds of fitting what processors do that are shared, and the least that it is taken to be.
+const SHARED_ROUNDS: usize = 8;
+const LEAST_SHARED: f64 = 0.6;
+
 /// Rounds of fitting the software.
 const SERVED_ROUNDS: usize = 2;
 
@@ -79,8 +83,9 @@ const LONGEST_NS: f64 = 50e6;
 impl Calibrated {
     /// Fits `costs` to the run; none if its replay does not come to an end (records are missing).
     pub fn new(mut script: Script, costs: &Costs) -> Option<Self> {
-        let given = as_served(&script, costs)?;
-        script.slept = slept(&script, &replayed(&script, &given)?, given.processors);
+        let given = shared(&script, as_served(&script, costs)?)?;
+        let outcome = replayed(&script, &given)?;
+        sleep(&mut script, &outcome);
         let plain = replayed(&script, &given)?.length.0 as f64;
         let mut fitted = given.with_ways(0.0);
         for _ in 0..ROUNDS {
@@ -181,11 +186,31 @@ fn replayed(script: &Script, costs: &Costs) -> Option<Outcome> {
     outcome.is_whole().then_some(outcome)
 }
 
-/// Of the time that processes were without a processor, the part that they slept: all where processors were idle for half of
-/// the time, nothing where they were busy for nine tenths.
-fn slept(script: &Script, outcome: &Outcome, processors: usize) -> f64 {
-    let busy = outcome.processor.0 as f64 / (processors as f64 * script.measured);
-    ((0.9 - busy) / 0.4).clamp(0.0, 1.0)
+/// What processors do in all that more application processes share than there are: so much that the replay is as long as the run,
+/// if messages cost what they do elsewhere. Of a run in which each has a processor nothing is known of that.
+fn shared(script: &Script, costs: Costs) -> Option<Costs> {
+    let several = costs.processors > 1;
+    if !several || script.threads.len() <= costs.processors {
+        return Some(costs);
+    }
+    let with = |shared: f64| Costs { shared, ..costs };
+    let (mut low, mut high) = (LEAST_SHARED, 1.0);
+    for _ in 0..SHARED_ROUNDS {
+        let middle = (low + high) / 2.0;
+        match replayed(script, &with(middle))?.length.0 as f64 > script.measured {
+            true => low = middle,
+            false => high = middle,
+        }
+    }
+    Some(with(high))
+}
+
+/// Of the time that each process was without a processor, it slept as much as the replay does not make.
+fn sleep(script: &mut Script, outcome: &Outcome) {
+    for (thread, made) in script.threads.iter_mut().zip(&outcome.without) {
+        let told = thread.without().max(1.0);
+        thread.sleep((1.0 - made / told).max(0.0));
+    }
 }
 
 /// Costs with which the replay is as long as the run, and that length: by the hop to and from the own memory process;

@@ -31,6 +31,9 @@ pub struct Costs {
     pub wake_ns: f64,
     /// Processors of the machine.
     pub processors: usize,
+    /// What several processors do in all while more processes are ready, over what they could: one is idle for a time, or takes a
+    /// process from another, whose caches know it.
+    pub shared: f64,
 }
 
 /// What software takes in a running program, where other processes have had the processor and its caches in between, over
@@ -47,6 +50,10 @@ const BETWEEN: f64 = 2.0;
 
 /// What a process takes more if a message wakes it, over one end of a message.
 const WOKEN: f64 = 1.9;
+
+/// What several processors do in all while more processes are ready than there are of them, over what they could, where the run does
+/// not tell. Chosen with runs of another number of processes (docs/models.md#other-conditions).
+const SHARED: f64 = 0.9;
 
 /// A large content.
 const CONTENT_BYTES: f64 = 65_536.0;
@@ -89,14 +96,15 @@ impl Costs {
             woken_ns: end_ns * WOKEN,
             wake_ns: WAKE_NS,
             processors: record.processors.max(1),
+            shared: SHARED,
         }
     }
 
     /// These costs of a run over one transport, `here`, as they are over another, `there`: what messages take more by
     /// microbenchmark they take more in the run. Between an application process and its memory process a read has four ends of
     /// messages: what it takes more is of these, but not more than an end takes more software elsewhere; the rest is on its two ways.
-    /// What a byte takes more is half of what it takes more in a read, which has two ends with content: contents go other ways than
-    /// other messages where processes share files.
+    /// What a byte takes more is half of what it takes more in a read or a write, each of which has two ends with content: contents
+    /// go other ways than other messages where processes share files.
     pub(crate) fn with_transport(&self, here: &NetworkRecord, there: &NetworkRecord) -> Self {
         let more = |of: fn(&NetworkRecord) -> f64| 1e3 * (of(there) - of(here));
         let read_ns = more(|r| r.hop.read_us[0]);
@@ -105,7 +113,7 @@ impl Costs {
         let end_ns = (self.end_ns + end_more_ns).max(1.0);
         let between_ns = self.between * self.end_ns + more(end_us);
         let way_ns = more(way_us);
-        let byte_ns = more(|r| r.hop.read_us[1]) / 2.0;
+        let byte_ns = (more(|r| r.hop.read_us[1]) + more(|r| r.hop.write_us[1])) / 4.0;
         Self {
             end_ns,
             near_ns: self.near_ns + near_more_ns,
@@ -188,12 +196,13 @@ mod tests {
     fn dearer_messages_take_processor_and_contents_what_reads_of_them_take() {
         let here = NetworkRecord::typical();
         let mut there = here.clone();
-        there.hop.read_us = [here.hop.read_us[0] + 8.0, here.hop.read_us[1] + 0.0004];
+        there.hop.read_us = [here.hop.read_us[0] + 8.0, here.hop.read_us[1] + 0.0006];
+        there.hop.write_us[1] += 0.0002;
         there.network.segments[0].total_us[0] += 3.0;
         let before = Costs::of(&here);
         let after = before.with_transport(&here, &there);
         let near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs().max(1.0);
-        // A read has four ends, and two with its content.
+        // A read has four ends, and two with its content, as a write has.
         assert!(near(after.end_ns, before.end_ns + 2_000.0), "{after:?}");
         assert!(near(after.near_ns, before.near_ns), "{after:?}");
         assert!(

@@ -185,6 +185,8 @@ pub struct Outcome {
     pub processor: Nanos,
     /// Of that, the memory processes.
     pub(crate) serving: Time,
+    /// For how long each application process had no processor while it computed.
+    pub(crate) without: Vec<Time>,
     /// How long reads and writes took, at the memory process that received them.
     pub(crate) data: PerOrigin<Mean>,
 }
@@ -201,6 +203,8 @@ pub(crate) struct Engine<'a> {
     pub(crate) copies: Copies,
     pub(crate) barriers: Barriers,
     host: Host<Job>,
+    /// For how long each application process had no processor while it computed.
+    without: Vec<Time>,
     /// When each process that was woken last was awake.
     awake_at: Vec<Time>,
     events: BinaryHeap<Reverse<(At, u64, Event)>>,
@@ -243,7 +247,8 @@ impl<'a> Engine<'a> {
             locks: Locks::default(),
             copies: Copies::default(),
             barriers: Barriers::default(),
-            host: Host::new(processors, places.processes()),
+            host: Host::new(processors, costs.shared, places.processes()),
+            without: vec![0.0; script.threads.len()],
             awake_at: vec![Time::NEG_INFINITY; places.processes()],
             places,
             events: BinaryHeap::new(),
@@ -275,7 +280,10 @@ impl<'a> Engine<'a> {
                 }
                 (_, Some(end)) => {
                     self.pass(end);
-                    if let Some(job) = self.host.end_next() {
+                    if let Some((job, without)) = self.host.end_next() {
+                        if let Job::Computed(ap) = job {
+                            self.without[ap as usize] += without;
+                        }
                         self.done(job);
                     }
                 }
@@ -326,9 +334,8 @@ impl<'a> Engine<'a> {
         match job {
             Job::Computed(ap) => {
                 let thinking = self.thinking(ap);
-                let asleep = thinking.asleep + self.script.slept * thinking.without;
-                match asleep > 0.0 {
-                    true => self.at(self.now + asleep, Event::Awake(ap)),
+                match thinking.asleep > 0.0 {
+                    true => self.at(self.now + thinking.asleep, Event::Awake(ap)),
                     false => self.issue(ap),
                 }
             }
@@ -589,6 +596,7 @@ impl<'a> Engine<'a> {
                 .collect(),
             messages: self.sent,
             data: self.data,
+            without: self.without,
             processor: Nanos(self.host.used().iter().sum::<Time>() as u64),
             serving: self.host.used()[self.runners.len()..].iter().sum(),
         }

@@ -6,6 +6,7 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, VecDeque};
+use std::mem;
 
 use crate::ids::{Process, Time};
 
@@ -34,12 +35,16 @@ const REMEMBERED_NS: Time = 2e6;
 #[derive(Debug)]
 pub(crate) struct Host<T> {
     processors: f64,
+    /// What they do in all while more processes are ready than there are of them, over what they could.
+    shared: f64,
     now: Time,
     /// Processor time that each ready process has had since the begin.
     virtual_now: Time,
     /// The current job of each ready process, by the virtual time of its end.
     running: BinaryHeap<Reverse<(At, Process)>>,
     jobs: Vec<VecDeque<(Time, T)>>,
+    /// When each process began with its current job.
+    began: Vec<Time>,
     /// When each process last ran out of jobs.
     idle_since: Vec<Time>,
     /// Processor time of each process so far.
@@ -49,13 +54,17 @@ pub(crate) struct Host<T> {
 }
 
 impl<T> Host<T> {
-    pub(crate) fn new(processors: usize, processes: usize) -> Self {
+    /// While more are ready than there are processors, these do `shared` of what they could in all.
+    pub(crate) fn new(processors: usize, shared: f64, processes: usize) -> Self {
         Self {
             processors: processors.max(1) as f64,
+            // One is not idle while others have two.
+            shared: if processors > 1 { shared } else { 1.0 },
             now: 0.0,
             virtual_now: 0.0,
             running: BinaryHeap::new(),
             jobs: (0..processes).map(|_| VecDeque::new()).collect(),
+            began: vec![0.0; processes],
             idle_since: vec![0.0; processes],
             used: vec![0.0; processes],
             crowded: 0.0,
@@ -63,7 +72,11 @@ impl<T> Host<T> {
     }
 
     fn rate(&self) -> f64 {
-        (self.processors / self.running.len().max(1) as f64).min(1.0)
+        let ready = self.running.len() as f64;
+        match ready > self.processors {
+            true => self.processors * self.shared / ready,
+            false => 1.0,
+        }
     }
 
     /// Lets time pass; nothing may end before `to` ([`Self::next_end`]).
@@ -83,6 +96,7 @@ impl<T> Host<T> {
         let jobs = &mut self.jobs[process as usize];
         jobs.push_back((needs, job));
         if jobs.len() == 1 {
+            self.began[process as usize] = self.now;
             self.running
                 .push(Reverse((At(self.virtual_now + needs), process)));
         }
@@ -94,12 +108,14 @@ impl<T> Host<T> {
         Some(self.now + (end - self.virtual_now).max(0.0) / self.rate())
     }
 
-    /// Ends the job that ends next; the process goes on with its next one.
-    pub(crate) fn end_next(&mut self) -> Option<T> {
+    /// Ends the job that ends next, and for how long that was without a processor; the process goes on with its next one.
+    pub(crate) fn end_next(&mut self) -> Option<(T, Time)> {
         let Reverse((_, process)) = self.running.pop()?;
         let jobs = &mut self.jobs[process as usize];
         let (needed, job) = jobs.pop_front()?;
         self.used[process as usize] += needed;
+        let began = mem::replace(&mut self.began[process as usize], self.now);
+        let without = (self.now - began - needed).max(0.0);
         match jobs.front() {
             Some((needs, _)) => {
                 let end = At(self.virtual_now + needs);
@@ -107,7 +123,7 @@ impl<T> Host<T> {
             }
             None => self.idle_since[process as usize] = self.now,
         }
-        Some(job)
+        Some((job, without))
     }
 
     /// How long a process has had no job.
@@ -143,14 +159,14 @@ mod tests {
         let mut ends = Vec::new();
         while let Some(end) = host.next_end() {
             host.advance(end);
-            ends.extend(host.end_next().map(|job| (job, end)));
+            ends.extend(host.end_next().map(|(job, _)| (job, end)));
         }
         ends
     }
 
     #[test]
     fn three_processes_on_two_processors_share_them() {
-        let mut host = Host::new(2, 3);
+        let mut host = Host::new(2, 1.0, 3);
         host.give(0, 10.0, 'a');
         host.give(1, 20.0, 'b');
         host.give(2, 20.0, 'c');
@@ -160,8 +176,29 @@ mod tests {
     }
 
     #[test]
+    fn shared_processors_do_less_and_it_is_told_how_long_a_job_had_none() {
+        let mut host = Host::new(2, 0.5, 3);
+        host.give(0, 10.0, 'a');
+        host.give(1, 20.0, 'b');
+        host.give(2, 20.0, 'c');
+        // A third of a processor each, then a whole one.
+        let mut ended = Vec::new();
+        while let Some(end) = host.next_end() {
+            host.advance(end);
+            ended.extend(host.end_next());
+        }
+        assert_eq!(ended, [('a', 20.0), ('b', 20.0), ('c', 20.0)]);
+        // Of one processor nothing is lost.
+        let mut one = Host::new(1, 0.5, 2);
+        one.give(0, 10.0, 'a');
+        one.give(1, 10.0, 'b');
+        assert_eq!(ends(&mut one), [('a', 20.0), ('b', 20.0)]);
+        assert_eq!(one.used(), [10.0, 10.0]);
+    }
+
+    #[test]
     fn a_process_does_one_job_after_the_other() {
-        let mut host = Host::new(4, 1);
+        let mut host = Host::new(4, 1.0, 1);
         host.give(0, 1.0, 'a');
         host.give(0, 2.0, 'b');
         assert_eq!(ends(&mut host), [('a', 1.0), ('b', 3.0)]);
@@ -169,7 +206,7 @@ mod tests {
 
     #[test]
     fn who_comes_later_takes_a_share_from_then_on() {
-        let mut host = Host::new(1, 2);
+        let mut host = Host::new(1, 1.0, 2);
         host.give(0, 10.0, 'a');
         host.advance(4.0);
         host.give(1, 3.0, 'b');

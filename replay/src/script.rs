@@ -56,8 +56,6 @@ pub struct Script {
     pub(crate) content: Mean,
     /// Processor time that all memory processes together took; none: not all of them told.
     pub(crate) serving: Option<Time>,
-    /// Of the time that processes were without a processor, the part that they slept: the rest is made by the replay.
-    pub(crate) slept: f64,
     pub(crate) measured: Time,
     pub(crate) part: f64,
 }
@@ -181,7 +179,6 @@ impl ScriptBuilder {
             remote: self.remote,
             content: self.content,
             serving: told.then_some(serving * length / whole),
-            slept: 0.0,
             measured: length,
             part: length / whole,
         })

@@ -69,6 +69,26 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
+    fn thinking(&self) -> impl Iterator<Item = &Thinking> {
+        let steps = self.steps.iter().map(|s| &s.thinking);
+        steps.chain([&self.tail])
+    }
+
+    /// For how long it was without a processor between operations.
+    pub(crate) fn without(&self) -> Time {
+        self.thinking().map(|t| t.without).sum()
+    }
+
+    /// Of the time without a processor this part was sleep.
+    pub(crate) fn sleep(&mut self, part: f64) {
+        let steps = self.steps.iter_mut().map(|s| &mut s.thinking);
+        for thinking in steps.chain([&mut self.tail]) {
+            let slept = part * thinking.without;
+            thinking.asleep += slept;
+            thinking.without -= slept;
+        }
+    }
+
     /// The phase that follows the last operation.
     pub(crate) fn last_phase(&self) -> u32 {
         let last = self.steps.last();

@@ -19,7 +19,8 @@
 //! that row, and listed.
 //!
 //! Schema of the JSON: `machine`, `runs`, `unix`, `tcp` and `slow` (network records), `rows`: `program`, `case`, `measured_us`, `before_us`,
-//! `predicted_us`, `errors` (a list each, by round), `failed`; and `summary`: `rows`, `median`, `within_10`, `within_25` (of the absolute errors).
+//! `predicted_us`, `errors` (a list each, by round), `failed`; and `summary`: `failed` (rows), and `rounds`, `medians` and `again`, of each of which the absolute
+//! errors have `count`, `median`, `within_10` and `within_25`. `again` is what one run after says of another one: the noise of the measurement.
 
 mod runs;
 
@@ -329,35 +330,85 @@ impl Row {
     }
 }
 
-/// Of the absolute errors of all rounds: how many, the median, and the shares within 10 % and 25 %.
-#[derive(Debug, Serialize)]
-struct Summary {
-    rounds: usize,
-    failed: usize,
+/// Of absolute errors: how many, the median, and the shares within 10 % and 25 %.
+#[derive(Debug, PartialEq, Serialize)]
+struct Errors {
+    count: usize,
     median: f64,
     within_10: f64,
     within_25: f64,
 }
 
-impl Summary {
-    fn of<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Self {
-        let errors: Vec<f64> = rows
-            .clone()
-            .flat_map(|r| &r.errors)
-            .map(|e| e.abs())
-            .collect();
+impl Errors {
+    fn of(errors: impl Iterator<Item = f64>) -> Self {
+        let errors: Vec<f64> = errors.map(f64::abs).collect();
         let within = |most: f64| {
             let near = errors.iter().filter(|e| **e <= most).count();
             near as f64 / errors.len().max(1) as f64
         };
         Self {
-            rounds: errors.len(),
-            failed: rows.filter(|r| r.failed.is_some()).count(),
+            count: errors.len(),
             median: spread(errors.clone())[1],
             within_10: within(0.10),
             within_25: within(0.25),
         }
     }
+
+    fn text(&self) -> String {
+        let [median, within_10, within_25] =
+            [self.median, self.within_10, self.within_25].map(|f| 100.0 * f);
+        format!(
+            "median absolute error {median:.1} %, within 10 %: {within_10:.0} %, within 25 %: {within_25:.0} %"
+        )
+    }
+}
+
+/// How well some rows were predicted.
+#[derive(Debug, Serialize)]
+struct Summary {
+    failed: usize,
+    /// In each round.
+    rounds: Errors,
+    /// The median of what was predicted, and of what was measured, of all rounds of a row.
+    medians: Errors,
+    /// One run after in place of another one of the same row: the noise of the measurement.
+    again: Errors,
+}
+
+impl Summary {
+    fn of<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Self {
+        let measured = rows.clone().filter(|r| !r.errors.is_empty());
+        let median = |of: &[f64]| spread(of.to_vec())[1];
+        let medians = measured.map(|r| median(&r.predicted_us) / median(&r.measured_us) - 1.0);
+        Self {
+            failed: rows.clone().filter(|r| r.failed.is_some()).count(),
+            rounds: Errors::of(rows.clone().flat_map(|r| r.errors.iter().copied())),
+            medians: Errors::of(medians),
+            again: Errors::of(rows.flat_map(|r| again(&r.measured_us))),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("{} of {} rounds", self.rounds.text(), self.rounds.count);
+        if self.again.count > 0 {
+            let (medians, again) = (&self.medians, &self.again);
+            text += &format!(
+                "; {} of {} medians; a run after by another one: {}",
+                medians.text(),
+                medians.count,
+                again.text()
+            );
+        }
+        text + &format!("; {} rows with a failure", self.failed)
+    }
+}
+
+/// How far each measurement is off each other one.
+fn again(measured: &[f64]) -> Vec<f64> {
+    let numbered = || measured.iter().enumerate();
+    let pairs = numbered().flat_map(|a| numbered().map(move |b| (a, b)));
+    let others = pairs.filter(|((a, _), (b, _))| a != b);
+    others.map(|((_, a), (_, b))| a / b - 1.0).collect()
 }
 
 fn print(args: &PredictArgs, records: &Records, rows: &[Row]) -> anyhow::Result<()> {
@@ -402,14 +453,7 @@ fn print(args: &PredictArgs, records: &Records, rows: &[Row]) -> anyhow::Result<
         )
     });
     for (name, s) in cases.chain([("all", all)]) {
-        text += &format!(
-            "{name}: median absolute error {:.1} %, within 10 %: {:.0} %, within 25 %: {:.0} % of {} rounds; {} rows with a failure\n",
-            100.0 * s.median,
-            100.0 * s.within_10,
-            100.0 * s.within_25,
-            s.rounds,
-            s.failed
-        );
+        text += &format!("{name}: {}\n", s.text());
     }
     output::text(&text);
     Ok(())
@@ -467,21 +511,65 @@ mod tests {
     }
 
     #[test]
-    fn the_summary_counts_rounds() {
-        let row = |errors: &[f64], failed: Option<&str>| Row {
+    fn the_summary_tells_rounds_medians_and_repetitions() {
+        let row = |predicted: &[f64], measured: &[f64]| Row {
             program: "p".to_owned(),
             case: Case::Tcp,
             before_us: Vec::new(),
-            predicted_us: Vec::new(),
-            measured_us: Vec::new(),
-            errors: errors.to_vec(),
-            failed: failed.map(str::to_owned),
+            predicted_us: predicted.to_vec(),
+            measured_us: measured.to_vec(),
+            errors: predicted
+                .iter()
+                .zip(measured)
+                .map(|(p, m)| p / m - 1.0)
+                .collect(),
+            failed: None,
         };
-        let rows = [row(&[0.05, -0.2], None), row(&[0.4], Some("no end"))];
+        let mut rows = vec![
+            row(&[95.0, 120.0, 140.0], &[100.0, 100.0, 200.0]),
+            row(&[60.0], &[40.0]),
+            row(&[], &[]),
+        ];
+        rows[1].failed = Some("no end".to_owned());
         let all = Summary::of(rows.iter());
-        assert_eq!((all.rounds, all.failed, all.median), (3, 1, 0.2));
-        assert!((all.within_10 - 1.0 / 3.0).abs() < 1e-9);
-        assert!((all.within_25 - 2.0 / 3.0).abs() < 1e-9);
+        assert_eq!(all.failed, 1);
+        // -5, 20, -30 and 50 %.
+        assert_eq!(
+            all.rounds,
+            Errors {
+                count: 4,
+                median: 0.25,
+                within_10: 0.25,
+                within_25: 0.5
+            }
+        );
+        // 120 for 100, 60 for 40.
+        assert_eq!(
+            all.medians,
+            Errors {
+                count: 2,
+                median: 0.35,
+                within_10: 0.0,
+                within_25: 0.5
+            }
+        );
+        // By pairs of 100, 100 and 200.
+        assert_eq!(
+            again(&rows[0].measured_us),
+            [0.0, -0.5, 0.0, -0.5, 1.0, 1.0]
+        );
+        assert_eq!(all.again.count, 6);
+        let text = all.text();
+        assert!(
+            text.contains(
+                "median absolute error 25.0 %, within 10 %: 25 %, within 25 %: 50 % of 4 rounds;"
+            ),
+            "{text}"
+        );
+        assert!(text.ends_with("; 1 rows with a failure"), "{text}");
+        // One round of each says nothing of the noise.
+        let once = Summary::of(rows[1..].iter()).text();
+        assert!(!once.contains("by another one"), "{once}");
     }
 
     #[test]

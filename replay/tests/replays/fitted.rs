@@ -1,7 +1,7 @@
 //! Costs that fit a run, and what they say of others: another transport, another number of processes.
 
 use dosmos_model::inputs::NetworkRecord;
-use dosmos_proto::{ObjectId, VarId};
+use dosmos_proto::{Component, Nanos, ObjectId, Spent, VarId};
 use dosmos_replay::{Calibrated, Change, Costs, Outcome, Scale};
 use dosmos_trace::record::Op;
 
@@ -84,6 +84,73 @@ fn costs_are_as_near_to_the_run_as_any_where_none_fit() {
         let (_, fit) = fitted.errors();
         assert!(fit.abs() < 0.02, "a turn of {turn} us: off by {fit}");
     }
+}
+
+/// Four processes that compute together on two processors; each says that it had one for a millisecond and for `without` none.
+fn crowded(without: u64) -> Run {
+    let mut run = Run::of(4);
+    for round in 0..50 {
+        for ap in 0..4 {
+            run.does(ap, MS + without, Op::Read, ap, 10 * US);
+            let spent = &mut run.spent[ap as usize].spent;
+            *spent = Spent::default();
+            spent.add(Component::Busy, Nanos(MS * (round + 1)), 0);
+            spent.add(Component::Service, Nanos(without * (round + 1)), 0);
+        }
+        run.barrier(round as u32);
+    }
+    run
+}
+
+#[test]
+fn what_takes_longer_where_processors_are_shared_is_theirs_and_not_of_the_messages() {
+    let two = Costs {
+        processors: 2,
+        ..costs()
+    };
+    // As long without a processor as with one, and half as long again.
+    for (without, expected) in [(MS, 1.0), (3 * MS / 2, 0.8)] {
+        let fitted = Calibrated::new(crowded(without).script(), &two).expect("a replay");
+        let (_, fit) = fitted.errors();
+        assert!(fit.abs() < 0.02, "off by {fit}");
+        let shared = fitted.costs().shared;
+        assert!((shared - expected).abs() < 0.05, "{shared}");
+        // With a processor for each, all of that time is saved.
+        let change = Change {
+            processors: Some(4),
+            ..Change::default()
+        };
+        let gain = fitted.gain(&change).expect("a gain").gain;
+        let saved = without as f64 / (MS + without) as f64;
+        assert!((gain - saved).abs() < 0.05, "{gain} of {saved}");
+    }
+    // Nobody shares anything here: nothing is known of it.
+    let four = Costs {
+        processors: 4,
+        shared: 0.7,
+        ..costs()
+    };
+    let fitted = Calibrated::new(crowded(MS).script(), &four).expect("a replay");
+    assert_eq!(fitted.costs().shared, 0.7);
+}
+
+#[test]
+fn who_has_no_processor_although_there_are_some_sleeps() {
+    let mut run = Run::of(1);
+    for _ in 0..50 {
+        run.does(0, 2 * MS, Op::Read, 0, 10 * US);
+    }
+    let spent = &mut run.spent[0].spent;
+    let waits = spent.time(Component::Local);
+    *spent = Spent::default();
+    spent.add(Component::Local, waits, 50);
+    spent.add(Component::Busy, Nanos(50 * MS), 0);
+    spent.add(Component::Service, Nanos(50 * MS), 0);
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    // Twice the processors do not wake it.
+    let outcome = fitted.script().replay(&costs(), &Change::default());
+    let off = outcome.length.0.abs_diff(100 * MS);
+    assert!(off < 2 * MS, "{outcome:?}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub(crate) fn costs() -> Costs {
         woken_ns: 0.0,
         wake_ns: 0.0,
         processors: 8,
+        shared: 1.0,
     }
 }
 
