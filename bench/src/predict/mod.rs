@@ -525,7 +525,7 @@ mod tests {
                 .collect(),
             failed: None,
         };
-        let mut rows = vec![
+        let mut rows = [
             row(&[95.0, 120.0, 140.0], &[100.0, 100.0, 200.0]),
             row(&[60.0], &[40.0]),
             row(&[], &[]),
