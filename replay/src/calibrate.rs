@@ -1,7 +1,8 @@
 //! Costs such that the replay of the run as it was takes as long as the run.
 //!
 //! What a message costs is measured on the machine, or that of a typical one; what it cost in this run depends on what
-//! else went on. So software takes as much as memory processes say that it took, where they do, and the ways are adjusted:
+//! else went on. So software takes as much as memory processes say that it took, where they do; processors that more processes
+//! share do as much less as the run was longer; and the ways are adjusted:
 //! those between memory processes until reads and writes take as long in the replay as they did, by origin; that between an
 //! application process and its memory process until the whole does. That hop is first of all waking who sleeps, which takes
 //! nothing where the next message comes soon. Where the replay is too long without any time on the ways, software takes
