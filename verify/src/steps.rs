@@ -1,6 +1,6 @@
 //! The steps of each process: which are not over yet, and which wait for what other processes do.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 
 use dosmos_proto::{ApId, Nanos};
@@ -42,8 +42,8 @@ pub(crate) struct Steps {
     /// Processes that wait.
     waiting: Vec<ApId>,
     waiting_records: usize,
-    /// The versions that waiting releases of an object make.
-    waiting_releases: FxHashMap<usize, Vec<u64>>,
+    /// The versions that waiting releases of an object make, and of each how many do.
+    waiting_releases: FxHashMap<usize, BTreeMap<u64, u32>>,
     now: Nanos,
 }
 
@@ -98,7 +98,7 @@ impl Steps {
         }
         if let Some(version) = step.released() {
             let versions = self.waiting_releases.entry(step.slot).or_default();
-            versions.push(version);
+            *versions.entry(version).or_default() += 1;
         }
         self.processes[ap.index()].waiting.push_back(step);
         self.waiting_records += 1;
@@ -130,16 +130,20 @@ impl Steps {
         self.waiting_records -= 1;
         if let Some(version) = step.released()
             && let Some(versions) = self.waiting_releases.get_mut(&step.slot)
-            && let Some(at) = versions.iter().position(|v| *v == version)
+            && let Some(count) = versions.get_mut(&version)
         {
-            versions.swap_remove(at);
+            *count -= 1;
+            if *count == 0 {
+                versions.remove(&version);
+            }
         }
     }
 
     /// Whether a release that made what a grant starts from, or an older version, waits.
     pub(crate) fn waits_before(&self, Step { slot, record }: &Step) -> bool {
         let versions = self.waiting_releases.get(slot);
-        versions.is_some_and(|v| v.iter().any(|v| *v <= record.version))
+        let oldest = versions.and_then(|v| v.first_key_value());
+        oldest.is_some_and(|(version, _)| *version <= record.version)
     }
 
     /// Time passes until something is waited for no longer, at most until `now`; false: it is `now`.
@@ -183,6 +187,37 @@ mod tests {
         assert_eq!(steps.take_waiting(), [ApId(1)]);
         (0..3).for_each(|_| steps.go_on(ApId(1)));
         assert!(steps.first_waiting(ApId(1)).is_none());
+    }
+
+    #[test]
+    fn a_release_waits_until_it_goes_on() {
+        let release = |version| {
+            let mut step = step();
+            (step.record.op, step.record.version) = (Op::Release, version);
+            step
+        };
+        let mut grant = step();
+        grant.record.version = 5;
+        let mut steps = Steps::new(2);
+        for version in [7, 5, 5] {
+            steps.wait(release(version));
+        }
+        let waits = |steps: &Steps| steps.waits_before(&grant);
+        assert!(waits(&steps));
+        // The newer one, then one of two alike, then the other.
+        for more in [true, true, false] {
+            steps.go_on(ApId(1));
+            assert_eq!(waits(&steps), more);
+        }
+        // Of another object, and one that failed.
+        steps.wait(Step {
+            slot: 1,
+            ..release(1)
+        });
+        let mut failed = release(1);
+        failed.record.flags.failed = true;
+        steps.wait(failed);
+        assert!(!waits(&steps));
     }
 
     #[test]
