@@ -31,9 +31,7 @@ impl Interval {
     pub(crate) fn high(self) -> f64 {
         self.mean + self.half_width
     }
-}
 
-impl Interval {
     /// A fraction as per cent: `+3.1 (+1.3 to +5.0)`; a dash for none.
     pub(crate) fn percent(interval: Option<Self>) -> String {
         interval.map_or("–".to_owned(), |i| {

@@ -49,8 +49,7 @@ pub struct Gain {
 const ROUNDS: usize = 5;
 const LAST_ROUNDS: usize = 12;
 
-/// Rounds of fitting what processors do that are shared, and the least that it is taken to be.
-const SHARED_ROUNDS: usize = 8;
+/// The least that processors which are shared are taken to do, over what they could.
 const LEAST_SHARED: f64 = 0.6;
 
 /// Rounds of fitting the software.
@@ -190,20 +189,19 @@ fn replayed(script: &Script, costs: &Costs) -> Option<Outcome> {
 /// What processors do in all that more application processes share than there are: so much that the replay is as long as the run,
 /// if messages cost what they do elsewhere. Of a run in which each has a processor nothing is known of that.
 fn shared(script: &Script, costs: Costs) -> Option<Costs> {
-    let several = costs.processors > 1;
-    if !several || script.threads.len() <= costs.processors {
+    if costs.processors < 2 || script.threads.len() <= costs.processors {
         return Some(costs);
     }
-    let with = |shared: f64| Costs { shared, ..costs };
-    let (mut low, mut high) = (LEAST_SHARED, 1.0);
-    for _ in 0..SHARED_ROUNDS {
-        let middle = (low + high) / 2.0;
-        match replayed(script, &with(middle))?.length.0 as f64 > script.measured {
-            true => low = middle,
-            false => high = middle,
-        }
+    let slower = |by: f64| Costs {
+        shared: 1.0 / (1.0 + by),
+        ..costs
+    };
+    if is_too_long(script, &slower(0.0))? {
+        return Some(slower(0.0));
     }
-    Some(with(high))
+    let most = 1.0 / LEAST_SHARED - 1.0;
+    let (fitted, _) = bisected(script, 0.0, [most, most], slower)?;
+    Some(fitted)
 }
 
 /// Of the time that each process was without a processor, it slept as much as the replay does not make.
@@ -214,21 +212,23 @@ fn sleep(script: &mut Script, outcome: &Outcome) {
     }
 }
 
+/// Whether the replay with these costs is longer than the run.
+fn is_too_long(script: &Script, costs: &Costs) -> Option<bool> {
+    let length = replayed(script, costs)?.length.0 as f64;
+    Some(length > script.measured * (1.0 + NEAR))
+}
+
 /// Costs with which the replay is as long as the run, and that length: by the hop to and from the own memory process;
 /// where the replay is too long without one, by the other ways; and where it is too long without any, by less software.
 fn as_long(script: &Script, costs: Costs) -> Option<(Costs, f64)> {
-    let is_too_long = |costs: &Costs| {
-        let length = replayed(script, costs)?.length.0 as f64;
-        Some(length > script.measured * (1.0 + NEAR))
-    };
     let by_hop = |hop: f64| with_hop(&costs, hop);
     let without_hop = by_hop(0.0);
-    if !is_too_long(&without_hop)? {
+    if !is_too_long(script, &without_hop)? {
         let hop = costs.near_ns + costs.wake_ns;
         return bisected(script, hop, [(2.0 * hop).max(50_000.0), LONGEST_NS], by_hop);
     }
     let without_ways = without_hop.with_ways(0.0);
-    if !is_too_long(&without_ways)? {
+    if !is_too_long(script, &without_ways)? {
         return bisected(script, 1.0, [1.0, 1.0], |share| {
             without_hop.with_ways(share)
         });

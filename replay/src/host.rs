@@ -154,14 +154,19 @@ impl<T> Host<T> {
 mod tests {
     use super::*;
 
-    /// Ends of all jobs, in order.
-    fn ends(host: &mut Host<char>) -> Vec<(char, Time)> {
-        let mut ends = Vec::new();
+    /// Ends of all jobs, in order, and for how long each had no processor.
+    fn ended(host: &mut Host<char>) -> Vec<(char, Time, Time)> {
+        let mut ended = Vec::new();
         while let Some(end) = host.next_end() {
             host.advance(end);
-            ends.extend(host.end_next().map(|(job, _)| (job, end)));
+            ended.extend(host.end_next().map(|(job, without)| (job, end, without)));
         }
-        ends
+        ended
+    }
+
+    fn ends(host: &mut Host<char>) -> Vec<(char, Time)> {
+        let ended = ended(host).into_iter();
+        ended.map(|(job, end, _)| (job, end)).collect()
     }
 
     #[test]
@@ -182,12 +187,8 @@ mod tests {
         host.give(1, 20.0, 'b');
         host.give(2, 20.0, 'c');
         // A third of a processor each, then a whole one.
-        let mut ended = Vec::new();
-        while let Some(end) = host.next_end() {
-            host.advance(end);
-            ended.extend(host.end_next());
-        }
-        assert_eq!(ended, [('a', 20.0), ('b', 20.0), ('c', 20.0)]);
+        let expected = [('a', 30.0, 20.0), ('b', 40.0, 20.0), ('c', 40.0, 20.0)];
+        assert_eq!(ended(&mut host), expected);
         // Of one processor nothing is lost.
         let mut one = Host::new(1, 0.5, 2);
         one.give(0, 10.0, 'a');
