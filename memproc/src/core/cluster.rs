@@ -86,6 +86,13 @@ impl Cluster {
         &self.owners
     }
 
+    /// The other memory process, if there is only one, of any kind: all that it learns of this one, it learns on the link between them.
+    pub(crate) fn only_other(&self) -> Option<MpId> {
+        let all = self.topology.memory_processes().len() as u32;
+        let mut others = (0..all).map(MpId).filter(|mp| *mp != self.me);
+        others.next().filter(|_| others.next().is_none())
+    }
+
     /// The event manager of a memory process.
     pub(crate) fn emp_of(&self, mp: MpId) -> EmpId {
         self.topology

@@ -40,12 +40,12 @@ pub(crate) enum Effect {
     },
     /// A notice to a process, which may be this one.
     Notice { to: MpId, notice: Notice },
-    /// Requester → owner of the same process: publish what an application process wrote. News to `coordinator` need
-    /// not be acknowledged first: its arrival at the barrier goes there behind them.
+    /// Requester → owner of the same process: publish what an application process wrote, before it arrives at a barrier. News to
+    /// `hearer` need not be acknowledged first: what it learns of the barrier comes behind them.
     PublishAhead {
         ap: ApId,
         call: CallId,
-        coordinator: MpId,
+        hearer: MpId,
     },
     /// Requester → barriers: an application process arrived.
     Arrive { barrier: VarId, waiter: Waiter },

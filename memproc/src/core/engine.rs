@@ -421,18 +421,14 @@ impl Core {
         }
         let cx = &mut Context::new(now, &self.view, &mut self.effects);
         match effect {
-            Effect::PublishAhead {
-                ap,
-                call,
-                coordinator,
-            } => {
+            Effect::PublishAhead { ap, call, hearer } => {
                 let caller = Caller {
                     mp: cx.me(),
                     incarnation: None,
                     call,
                     received: now,
                 };
-                self.owner.publish_ahead(cx, caller, ap, coordinator);
+                self.owner.publish_ahead(cx, caller, ap, hearer);
             }
             Effect::Kept { object, ap } => self.requester.caches.kept(object, ap),
             Effect::Changed { object } => self.requester.caches.changed(cx, object),

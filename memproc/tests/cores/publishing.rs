@@ -50,6 +50,59 @@ fn a_write_outside_a_section_is_flushed_before_the_barrier() {
     );
 }
 
+/// A cluster of one group in which `mp1` has a copy of an object of `mp0` that `ap0` wrote, and all but `ap0` have come to a barrier.
+fn written_at_the_coordinator(processes: u32) -> (Cluster, dosmos_proto::ObjectId) {
+    let mut c = Cluster::new(&["/a"], processes, 1);
+    let x = c.scalar("x", 0, Invalidate);
+    c.call(1, Request::Open("x".into()));
+    c.call(1, read(x));
+    for ap in 1..processes {
+        c.ask(ap, barrier("b"));
+    }
+    c.run();
+    c.call(0, write(x, 3));
+    c.log.clear();
+    (c, x)
+}
+
+#[test]
+fn of_two_memory_processes_the_coordinator_opens_behind_its_news() {
+    let (mut c, x) = written_at_the_coordinator(2);
+    let arrival = c.ask(0, barrier("b"));
+    assert!(
+        matches!(c.reply(0, arrival), Some(Reply::Passed { .. })),
+        "nothing has reached mp1"
+    );
+    c.run();
+    c.expect(
+        "
+         ap0 -> mp0 barrier b
+         record@mp0 requester barrier barrier b[1] by ap0 local v1
+         mp0 -> ap0 passed generation 1
+         mp0 -> mp1 invalidate x[0] v1
+         trace@mp1 hand-over x[0] dropped to emp0
+         mp0 -> mp1 open b generation 1
+         record@mp1 requester barrier barrier b[1] by ap1 intra v1 waited
+         mp1 -> ap1 passed generation 1
+         mp1 -> mp0 ack x[0] v1
+         ",
+    );
+    assert!(matches!(
+        c.call(1, read(x)),
+        Some(Reply::Read { version: 1, .. })
+    ));
+}
+
+#[test]
+fn of_three_the_coordinator_waits_since_the_third_could_tell_the_other_first() {
+    let (mut c, _) = written_at_the_coordinator(3);
+    let arrival = c.ask(0, barrier("b"));
+    c.deliver((MpId(0), MpId(1)));
+    assert_eq!(c.reply(0, arrival), None, "mp1 has not acknowledged");
+    c.deliver((MpId(1), MpId(0)));
+    assert!(matches!(c.reply(0, arrival), Some(Reply::Passed { .. })));
+}
+
 #[test]
 fn publishing_tells_the_copies_and_nobody_else() {
     let (mut c, x) = pair();

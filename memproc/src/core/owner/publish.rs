@@ -114,7 +114,7 @@ impl Owner {
         objects
     }
 
-    /// Publishes as [`flush`](Self::flush), but does not wait for `coordinator` if it is the only one to wait for: what is
+    /// Publishes as [`flush`](Self::flush), but does not wait for `hearer` if it is the only one to wait for: what is
     /// sent to it from here comes behind what it was told. Whatever `ap` publishes next waits for it, unless it is known by
     /// then that the barrier opened.
     pub(crate) fn publish_ahead(
@@ -122,7 +122,7 @@ impl Owner {
         cx: &mut Context,
         caller: Caller,
         ap: ApId,
-        coordinator: MpId,
+        hearer: MpId,
     ) {
         if self.delegations.delays(ap) {
             return self.publish_writes(cx, ap, Then::Flush(caller));
@@ -131,7 +131,7 @@ impl Owner {
         let mut all = self.unpublished.take_ahead(ap);
         all.extend(objects);
         all.retain(|object| self.acks.concerns(*object));
-        if self.acks.only_under_way_to(coordinator, &all) {
+        if self.acks.only_under_way_to(hearer, &all) {
             self.unpublished.put_ahead(ap, all);
             return cx.respond(caller, Response::Flushed, Nanos::ZERO);
         }

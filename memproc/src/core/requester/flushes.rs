@@ -29,13 +29,13 @@ impl Flushes {
         self.0.insert(number, flush);
     }
 
-    /// Has the owner here tell the copies, and does not wait for the coordinator of a barrier to acknowledge.
+    /// Has the owner here tell the copies, and does not wait for `hearer` to acknowledge.
     pub(super) fn send_ahead(
         &mut self,
         cx: &mut Context,
         number: u64,
         (ap, incarnation): (ApId, Option<Incarnation>),
-        coordinator: MpId,
+        hearer: MpId,
     ) {
         let to = cx.me();
         let flush = Flush {
@@ -45,11 +45,7 @@ impl Flushes {
         };
         self.0.insert(number, flush);
         let call = call(number);
-        cx.effect(Effect::PublishAhead {
-            ap,
-            call,
-            coordinator,
-        });
+        cx.effect(Effect::PublishAhead { ap, call, hearer });
     }
 
     /// A process is heard for the first time. If it was started again since flushes were sent to it, their responses are lost:

@@ -129,12 +129,15 @@ impl Line {
                 self.flush_for = Some(number);
                 let dirty = std::mem::take(&mut self.dirty);
                 match kind {
-                    Kind::Barrier(_) if self.may_publish_ahead(cx, &dirty, to) => {
-                        let incarnation = dirty.into_values().next().flatten();
-                        self.ahead = Some((number, incarnation));
-                        self.flushing += 1;
-                        flushes.send_ahead(cx, pending.number(), (ap, incarnation), to);
-                    }
+                    Kind::Barrier(_) => match self.hears_behind(cx, &dirty, to) {
+                        Some(hearer) => {
+                            let incarnation = dirty.into_values().next().flatten();
+                            self.ahead = Some((number, incarnation));
+                            self.flushing += 1;
+                            flushes.send_ahead(cx, pending.number(), (ap, incarnation), hearer);
+                        }
+                        None => self.to_flush = dirty,
+                    },
                     _ => self.to_flush = dirty,
                 }
                 continue;
@@ -154,18 +157,24 @@ impl Line {
         None
     }
 
-    /// Whether an arrival at a barrier can follow what it publishes on its way to the coordinator.
-    fn may_publish_ahead(
+    /// The process that need not acknowledge what is published before an arrival at a barrier, if there is one: whatever it could learn
+    /// of the barrier's opening comes on the same way, behind the news. For the arrival at another coordinator that is the
+    /// coordinator; for one here it is the only other memory process, where there is no third one that could tell it first.
+    fn hears_behind(
         &self,
         cx: &Context,
         dirty: &BTreeMap<MpId, Option<Incarnation>>,
         coordinator: MpId,
-    ) -> bool {
-        coordinator != cx.me()
-            && cx.check_reachable(coordinator).is_ok()
+    ) -> Option<MpId> {
+        let hearer = match coordinator == cx.me() {
+            true => cx.cluster.only_other()?,
+            false => coordinator,
+        };
+        let follows = cx.check_reachable(hearer).is_ok()
             && dirty.keys().eq([&cx.me()])
             && self.releasing == 0
-            && self.at_barriers.is_empty()
+            && self.at_barriers.is_empty();
+        follows.then_some(hearer)
     }
 
     /// An owner told the copies, or refused to; then the operation that wanted it fails.
@@ -221,7 +230,7 @@ impl Line {
         }
         if self.ahead.is_some_and(|(of, _)| of == number) {
             match opened {
-                // The coordinator opened it, so it has heard what was published.
+                // Whoever learns of that has heard what was published.
                 true => self.ahead = None,
                 false => self.fall_back(me),
             }
@@ -284,26 +293,40 @@ mod tests {
         let mut view = view();
         let mut effects = Vec::new();
         let here = || BTreeMap::from([(ME, None)]);
-        let may = |view: &View, line: &Line, dirty, to| {
+        let hearer = |view: &View, line: &Line, dirty, to| {
             let mut effects = Vec::new();
             let cx = Context::new(Nanos(1), view, &mut effects);
-            line.may_publish_ahead(&cx, &dirty, to)
+            line.hears_behind(&cx, &dirty, to)
         };
         let mut line = Line::default();
-        assert!(may(&view, &line, here(), OTHER));
-        assert!(!may(&view, &line, here(), ME), "it coordinates itself");
+        assert_eq!(hearer(&view, &line, here(), OTHER), Some(OTHER));
+        let third = "it coordinates itself, and a third process may tell the other one of it";
+        assert_eq!(hearer(&view, &line, here(), ME), None, "{third}");
         let both = BTreeMap::from([(ME, None), (OTHER, None)]);
-        assert!(!may(&view, &line, both, OTHER));
-        assert!(!may(&view, &line, BTreeMap::from([(OTHER, None)]), OTHER));
+        assert_eq!(hearer(&view, &line, both, OTHER), None);
+        let far = BTreeMap::from([(OTHER, None)]);
+        assert_eq!(hearer(&view, &line, far, OTHER), None);
         line.release_begins();
-        assert!(!may(&view, &line, here(), OTHER));
+        assert_eq!(hearer(&view, &line, here(), OTHER), None);
         line.release_ends();
         line.arrive(VarId(7));
-        assert!(!may(&view, &line, here(), OTHER));
+        assert_eq!(hearer(&view, &line, here(), OTHER), None);
         let line = Line::default();
         view.router.peer_up(&view.cluster, OTHER, &mut effects);
         view.router.peer_down(&view.cluster, OTHER, &mut effects);
-        assert!(!may(&view, &line, here(), OTHER), "it is lost");
+        assert_eq!(hearer(&view, &line, here(), OTHER), None, "it is lost");
+    }
+
+    #[test]
+    fn of_two_memory_processes_the_coordinator_does_not_wait_for_the_other_either() {
+        let mut effects = Vec::new();
+        let mut hearer = |topology| {
+            let view = View::of_test(topology, ME);
+            let cx = Context::new(Nanos(1), &view, &mut effects);
+            Line::default().hears_behind(&cx, &BTreeMap::from([(ME, None)]), ME)
+        };
+        assert_eq!(hearer(test_topology(&["/a"], 2, 1)), Some(OTHER));
+        assert_eq!(hearer(test_topology(&["/a"], 1, 1)), None, "it is alone");
     }
 
     #[test]
