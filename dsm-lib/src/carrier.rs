@@ -12,6 +12,7 @@ use crate::driver::Driver;
 #[cfg(feature = "simulation")]
 use crate::host::Host;
 use crate::meter::{CpuMark, thread_cpu};
+use crate::outbox::Outbox;
 
 /// What carries a session.
 pub(crate) enum Carrier {
@@ -23,10 +24,10 @@ pub(crate) enum Carrier {
 }
 
 impl Carrier {
-    /// Threads of this program.
-    pub(crate) fn threads() -> std::io::Result<Self> {
+    /// Threads of this program, which send what is in `outbox`.
+    pub(crate) fn threads(outbox: &Outbox) -> std::io::Result<Self> {
         Ok(Self::Threads {
-            driver: Driver::new()?,
+            driver: Driver::new(outbox.clone())?,
             clock: Clock::start(),
         })
     }

@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use dosmos_proto::Malformed;
 use dosmos_proto::wire::{Bye, ap_reply::Body as Reply, ap_request::Body};
-use futures::channel::mpsc;
 
 use crate::call::{Answer, Call};
 use crate::carrier::Carrier;
 use crate::counts::Counts;
 use crate::driver;
 use crate::operation::{Op, Operation, Target};
+use crate::outbox::Outbox;
 use crate::session::End;
 use crate::shared::Shared;
 use crate::{Result, Settings, io};
@@ -37,8 +37,9 @@ impl Client {
             ap: ap.clone(),
             why: format!("the system gives no thread or event queue: {e}"),
         };
-        let (outbox, requests) = mpsc::unbounded();
-        let carrier = Carrier::threads().map_err(failed)?;
+        let outbox = Outbox::default();
+        let requests = outbox.requests();
+        let carrier = Carrier::threads(&outbox).map_err(failed)?;
         let shared = Arc::new(Shared::new(&settings, outbox, carrier));
         let theirs = shared.clone();
         let thread = std::thread::Builder::new()
@@ -67,12 +68,9 @@ impl Client {
     pub(crate) fn hosted(
         settings: &Settings,
         host: Arc<dyn crate::host::Host>,
-    ) -> (
-        Self,
-        Arc<Shared>,
-        mpsc::UnboundedReceiver<crate::haste::Outbound>,
-    ) {
-        let (outbox, requests) = mpsc::unbounded();
+    ) -> (Self, Arc<Shared>, crate::outbox::Requests) {
+        let outbox = Outbox::default();
+        let requests = outbox.requests();
         let shared = Arc::new(Shared::new(settings, outbox, Carrier::Host(host)));
         let client = Self {
             shared: shared.clone(),

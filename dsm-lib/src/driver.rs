@@ -26,6 +26,8 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use tokio::runtime::{Handle, Runtime};
 use tokio::sync::Notify;
 
+use crate::outbox::Outbox;
+
 /// How long after the last blocking call the I/O thread begins to wait for the socket.
 const STAND_BY: Duration = Duration::from_millis(2);
 
@@ -66,6 +68,8 @@ pub(crate) fn about_to_block<R>(submit: impl FnOnce() -> R) -> R {
 /// The runtime of a session and whose turn it is to drive it.
 pub(crate) struct Driver {
     runtime: Mutex<Option<Arc<Runtime>>>,
+    /// What is to be sent. Who drives tells the session's task of it from within the runtime, where that takes no system call.
+    outbox: Outbox,
     turn: Mutex<Turn>,
     /// The session's connection.
     pub(crate) watched: Arc<Watched>,
@@ -131,12 +135,13 @@ enum Next {
 }
 
 impl Driver {
-    pub(crate) fn new() -> std::io::Result<Self> {
+    pub(crate) fn new(outbox: Outbox) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
         Ok(Self {
             runtime: Mutex::new(Some(Arc::new(runtime))),
+            outbox,
             turn: Mutex::new(Turn::default()),
             watched: Arc::default(),
             bell: Bell::new()?,
@@ -167,6 +172,7 @@ impl Driver {
         loop {
             match self.next(&mut rest) {
                 Next::Dial => runtime.block_on(async {
+                    self.outbox.tell();
                     // Whatever comes first.
                     let _ = tokio::time::timeout(DIALLING, self.let_go.notified()).await;
                 }),
@@ -235,7 +241,12 @@ impl Driver {
 
     /// Something was submitted that may wait for what this thread does next; it is sent in a moment even so.
     pub(crate) fn submitted_for_soon(&self) {
-        self.turn().unsent = true;
+        let mut turn = self.turn();
+        turn.unsent = true;
+        if turn.callers > 0 {
+            // It may wait for long.
+            self.outbox.tell();
+        }
     }
 
     /// Something is to be sent that no thread drives for: sends it.
@@ -243,6 +254,7 @@ impl Driver {
         let mut turn = self.turn();
         if turn.callers > 0 {
             turn.unsent = true;
+            self.outbox.tell();
         } else if can_drive() && self.watched.socket().is_some() {
             turn.begin();
             drop(turn);
@@ -261,7 +273,10 @@ impl Driver {
             return;
         };
         DRIVING.set(true);
-        runtime.block_on(tokio::task::yield_now());
+        runtime.block_on(async {
+            self.outbox.tell();
+            tokio::task::yield_now().await;
+        });
         DRIVING.set(false);
         retire(runtime);
     }
@@ -285,12 +300,13 @@ impl Driver {
         {
             let mut turn = self.turn();
             if turn.callers > 0 {
-                return;
+                return self.outbox.tell();
             }
             turn.begin();
         }
         let sweep = || {
             runtime.block_on(async {
+                self.outbox.tell();
                 // What has arrived is read, then taken, then answered.
                 for _ in 0..3 {
                     tokio::task::yield_now().await;
@@ -313,7 +329,10 @@ impl Driver {
         }
         let caller = Caller(self);
         DRIVING.set(true);
-        let output = runtime.block_on(spin::awake(future));
+        let output = runtime.block_on(async {
+            self.outbox.tell();
+            spin::awake(future).await
+        });
         retire(runtime);
         drop(caller);
         Some(output)

@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use dosmos_proto::Nanos;
 use dosmos_proto::wire::{ApReply, ApRequest};
-use futures::channel::mpsc::UnboundedReceiver;
 
 use crate::client::Client;
 use crate::haste::Outbound;
 pub use crate::host::Host;
+use crate::outbox::Requests;
 use crate::session::End;
 use crate::shared::Shared;
 use crate::{Dsm, Result, Settings};
@@ -30,14 +30,14 @@ pub fn connect(settings: &Settings, host: Arc<dyn Host>, take: impl FnOnce(Line)
 /// The host's end of a session.
 pub struct Line {
     shared: Arc<Shared>,
-    requests: UnboundedReceiver<Outbound>,
+    requests: Requests,
 }
 
 impl Line {
     /// The next request to be sent, if there is one.
     #[allow(clippy::should_implement_trait)] // it may have more later
     pub fn next(&mut self) -> Option<ApRequest> {
-        self.requests.try_recv().ok().map(Outbound::take)
+        self.requests.try_next().map(Outbound::take)
     }
 
     /// A reply arrived; whether the session goes on.

@@ -10,12 +10,12 @@ use dosmos_proto::direct::{APPLICATION, Direct};
 use dosmos_proto::transport::{self, Dialled, innermost};
 use dosmos_proto::watched::Watched;
 use dosmos_proto::wire::{ApReply, ApRequest, ap_reply, ap_request};
-use futures::channel::mpsc::UnboundedReceiver;
 use futures::{Stream, StreamExt};
 use tonic::{Code, Status};
 
 use crate::Settings;
 use crate::haste::Outbound;
+use crate::outbox;
 use crate::session::End;
 use crate::shared::Shared;
 
@@ -24,7 +24,7 @@ pub(crate) async fn run(
     shared: &Shared,
     watched: &Arc<Watched>,
     settings: &Settings,
-    requests: UnboundedReceiver<Outbound>,
+    requests: outbox::Requests,
 ) {
     let end = tokio::select! {
         end = converse(shared, watched, settings, requests) => end,
@@ -37,7 +37,7 @@ async fn converse(
     shared: &Shared,
     watched: &Arc<Watched>,
     settings: &Settings,
-    mut requests: UnboundedReceiver<Outbound>,
+    mut requests: outbox::Requests,
 ) -> End {
     let large = Arc::new(LargeMessages::default());
     let inbox = large.offer(&settings.address);
@@ -101,7 +101,7 @@ async fn converse(
 /// What goes out.
 struct Requests<'a> {
     first: Option<ApRequest>,
-    requests: &'a mut UnboundedReceiver<Outbound>,
+    requests: &'a mut outbox::Requests,
     /// Where this end takes large contents, to be said with the greeting.
     inbox: String,
     large: Arc<LargeMessages>,

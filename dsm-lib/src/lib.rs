@@ -95,6 +95,7 @@ mod meter;
 mod object;
 mod open_edits;
 mod operation;
+mod outbox;
 mod place;
 mod posted;
 mod section;

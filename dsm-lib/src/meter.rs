@@ -16,6 +16,10 @@ const REPORT_EVERY: Nanos = Nanos::from_millis(500);
 /// Most pieces kept for reporting; more than that become one.
 const MOST_PIECES: usize = 1024;
 
+/// A thread that was seen running so shortly before has run since: to be taken from a processor and get one again takes about as long.
+/// To ask the system would take a tenth of this, in each call.
+const MOMENT: Nanos = Nanos(5_000);
+
 /// The stopwatch of one session.
 #[derive(Debug)]
 pub(crate) struct Meter {
@@ -33,6 +37,8 @@ pub(crate) struct Meter {
     cpu: CpuMark,
     /// As of the begin of the current wait, whose thread may carry the session meanwhile.
     cpu_at_wait: CpuMark,
+    /// As of the end of the wait before, and when that was.
+    cpu_after_wait: (CpuMark, Nanos),
     /// Processor time used while waiting in this piece.
     cpu_waiting: Nanos,
 }
@@ -55,6 +61,16 @@ impl CpuMark {
             _ => None,
         }
     }
+
+    /// What it is `time` later, if this thread has run since.
+    fn after(self, time: Nanos) -> Option<Self> {
+        match self {
+            Self::Of(thread, used) if thread == std::thread::current().id() => {
+                Some(Self::Of(thread, used + time))
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Meter {
@@ -70,22 +86,26 @@ impl Meter {
             pieces: Vec::new(),
             cpu,
             cpu_at_wait: cpu,
+            cpu_after_wait: (cpu, now),
             cpu_waiting: Nanos::ZERO,
         }
     }
 
     /// The program begins to wait for a call.
-    pub(crate) fn enter(&mut self, now: Nanos, cpu: CpuMark) {
+    pub(crate) fn enter(&mut self, now: Nanos, cpu: impl FnOnce() -> CpuMark) {
         if self.waiting == 0 {
             self.outside += now - self.mark;
             self.mark = self.mark.max(now);
-            self.cpu_at_wait = cpu;
+            let (before, at) = self.cpu_after_wait;
+            let since = now - at;
+            let known = before.after(since).filter(|_| since <= MOMENT);
+            self.cpu_at_wait = known.unwrap_or_else(cpu);
         }
         self.waiting += 1;
     }
 
     /// A call that was waited for (`entered`) or was over at once is over. `sending` is what sending
-    /// it took, outside calls until now.
+    /// it took, outside calls until now. `cpu` is looked at only if it was waited for.
     pub(crate) fn leave(
         &mut self,
         now: Nanos,
@@ -99,6 +119,7 @@ impl Meter {
             time = now - self.mark;
             self.mark = self.mark.max(now);
             self.waited(cpu);
+            self.cpu_after_wait = (cpu, now);
             self.waiting = self.waiting.saturating_sub(1);
         } else if self.waiting == 0 {
             self.outside += now - self.mark;
@@ -221,27 +242,71 @@ mod tests {
     }
 
     #[test]
+    fn who_ran_a_moment_ago_is_not_asked_what_it_used_since() {
+        let asked = |after: u64| {
+            let mut m = Meter::new(Nanos(0), cpu(0));
+            m.enter(Nanos(10_000), || cpu(8_000));
+            m.leave(Nanos(20_000), cpu(9_000), Component::Local, Nanos(0), true);
+            let mut asked = false;
+            m.enter(Nanos(20_000 + after), || {
+                asked = true;
+                cpu(9_000 + after)
+            });
+            let (now, used) = (Nanos(30_000 + after), cpu(9_500 + after));
+            m.leave(now, used, Component::Local, Nanos(0), true);
+            let all = m.report(now, true, || used);
+            let of = |c| all[0].spent.time(c).0;
+            assert_eq!(
+                (of(Component::Busy), of(Component::Service)),
+                (8_000 + after, 2_000)
+            );
+            asked
+        };
+        assert!(!asked(MOMENT.0));
+        assert!(asked(MOMENT.0 + 1));
+        let mut other = Meter::new(Nanos(0), cpu(0));
+        let elsewhere = std::thread::spawn(move || {
+            other.enter(Nanos(1), || CpuMark::Mixed);
+            other.cpu_at_wait
+        });
+        let mark = elsewhere.join().unwrap();
+        assert_eq!(mark, CpuMark::Mixed, "it is another thread");
+    }
+
+    #[test]
     fn each_instant_goes_to_one_component() {
-        let mut m = Meter::new(Nanos(1_000), cpu(0));
-        m.enter(Nanos(1_100), cpu(70)); // 100 outside, of which 10 sent the call
-        m.leave(Nanos(1_400), cpu(90), Component::Fault, Nanos(10), true);
-        m.enter(Nanos(1_500), cpu(150));
-        m.leave(Nanos(2_500), cpu(170), Component::Barrier, Nanos(0), true);
-        m.next_phase(cpu(170)); // 40 of it while waiting
-        let all = m.report(Nanos(2_700), true, || cpu(370));
+        let mut m = Meter::new(Nanos(100_000), cpu(0));
+        m.enter(Nanos(110_000), || cpu(7_000)); // 10 µs outside, of which 1 sent the call
+        m.leave(
+            Nanos(140_000),
+            cpu(9_000),
+            Component::Fault,
+            Nanos(1_000),
+            true,
+        );
+        m.enter(Nanos(150_000), || cpu(15_000));
+        m.leave(
+            Nanos(250_000),
+            cpu(17_000),
+            Component::Barrier,
+            Nanos(0),
+            true,
+        );
+        m.next_phase(cpu(17_000)); // 4 µs of it while waiting
+        let all = m.report(Nanos(270_000), true, || cpu(37_000));
         assert_eq!(all.len(), 2);
         let of = |i: usize, c| all[i].spent.time(c).0;
         assert_eq!(
             (of(0, Component::Fault), of(0, Component::Barrier)),
-            (310, 1_000)
+            (31_000, 100_000)
         );
         assert_eq!(
             (of(0, Component::Busy), of(0, Component::Service)),
-            (130, 60)
+            (13_000, 6_000)
         );
         assert_eq!(
             (of(1, Component::Busy), of(1, Component::Service)),
-            (200, 0)
+            (20_000, 0)
         );
         assert_eq!((all[0].phase, all[1].phase), (0, 1));
         assert_eq!(all[0].end(), all[1].start);
@@ -251,7 +316,7 @@ mod tests {
     #[test]
     fn computing_between_sending_and_waiting_is_busy() {
         let mut m = Meter::new(Nanos(0), CpuMark::Mixed);
-        m.enter(Nanos(900), CpuMark::Mixed); // sent at 100 within 5, computed until 900
+        m.enter(Nanos(900), || CpuMark::Mixed); // sent at 100 within 5, computed until 900
         m.leave(
             Nanos(1_000),
             CpuMark::Mixed,
@@ -293,7 +358,7 @@ mod tests {
             for (what, step, extra) in steps {
                 now += step;
                 match what {
-                    0 | 1 => { m.enter(Nanos(now), cpu(now / 2)); waits += 1; }
+                    0 | 1 => { m.enter(Nanos(now), || cpu(now / 2)); waits += 1; }
                     2 if waits > 0 => {
                         m.leave(Nanos(now), cpu(now / 2), Component::Fault, Nanos(extra), true);
                         waits -= 1;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use dosmos_proto::wire::object_access::Kind;
 use dosmos_proto::wire::{ApReply, ApRequest, Report, ap_reply::Body as Reply, ap_request::Body};
 use dosmos_proto::{Component, Nanos, ObjectId};
-use futures::channel::{mpsc, oneshot};
+use futures::channel::oneshot;
 use tokio::sync::Notify;
 
 use crate::cache::{Cache, Hits, Slot};
@@ -19,8 +19,9 @@ use crate::counts::Counts;
 use crate::driver;
 use crate::element::Element;
 use crate::haste::{Haste, Outbound};
-use crate::meter::Meter;
+use crate::meter::{CpuMark, Meter};
 use crate::operation::{Op, Operation, Target};
+use crate::outbox::Outbox;
 use crate::posted::PostedCalls;
 use crate::session::{Completion, End, Received, Session};
 use crate::{Result, Settings};
@@ -58,7 +59,7 @@ pub(crate) struct Shared {
 struct State {
     session: Session<Ticket>,
     cache: Cache,
-    outbox: mpsc::UnboundedSender<Outbound>,
+    outbox: Outbox,
     /// When the I/O thread looks at expiries next; none if it waits to be told.
     armed: Option<Nanos>,
     /// The memory process knows that this one waits for news of copies, as it does until the next request.
@@ -66,6 +67,15 @@ struct State {
 }
 
 impl State {
+    /// Puts a request on its way. Whoever is not in the session's task sees to it that the task is told.
+    fn send(&self, request: Outbound) {
+        // If nobody takes it any more, the end of the session is about to complete the call.
+        self.outbox.push(request);
+        if driver::is_driving() {
+            self.outbox.tell();
+        }
+    }
+
     /// What a request does to what is held here, and what it carries beside its body.
     fn beside(
         &mut self,
@@ -122,17 +132,13 @@ impl State {
         let (local, returns) = self.cache.take();
         if let Some(mut request) = self.session.report() {
             (request.local, request.returns) = (local, returns);
-            let _ = self.outbox.unbounded_send(request.into());
+            self.send(request.into());
         }
     }
 }
 
 impl Shared {
-    pub(crate) fn new(
-        settings: &Settings,
-        outbox: mpsc::UnboundedSender<Outbound>,
-        carrier: Carrier,
-    ) -> Self {
+    pub(crate) fn new(settings: &Settings, outbox: Outbox, carrier: Carrier) -> Self {
         let now = carrier.now();
         Self {
             meter: Mutex::new(Meter::new(now, carrier.cpu())),
@@ -259,7 +265,7 @@ impl Shared {
     /// The program begins to wait for a call.
     pub(crate) fn enter(&self) {
         let now = self.now();
-        self.meter().enter(now, self.carrier.cpu());
+        self.meter().enter(now, || self.carrier.cpu());
     }
 
     /// A call is over, or is no longer waited for.
@@ -267,7 +273,11 @@ impl Shared {
         let now = self.now();
         let mut meter = self.meter();
         let of = meter.component(operation, remote);
-        let cpu = self.carrier.cpu();
+        // To ask takes a system call: what was not waited for, and begins no phase, does not need it.
+        let cpu = match entered || of == Component::Barrier {
+            true => self.carrier.cpu(),
+            false => CpuMark::Mixed,
+        };
         meter.leave(now, cpu, of, sending, entered);
         if of == Component::Barrier {
             meter.next_phase(cpu);
@@ -275,8 +285,7 @@ impl Shared {
     }
 
     fn dispatch(&self, state: &mut State, request: impl Into<Outbound>) {
-        // If nobody takes it any more, the end of the session is about to complete the call.
-        let _ = state.outbox.unbounded_send(request.into());
+        state.send(request.into());
         let next = state.session.next_expiry();
         if state.armed.is_none() || next < state.armed {
             state.armed = next;
