@@ -357,9 +357,8 @@ impl Program {
         }
     }
 
-    /// One section; whether it ended well.
+    /// One section, perhaps asked for with a timeout that is too short; whether it ended well.
     fn section(&mut self, handle: &Handle) -> Result<bool> {
-        let asked = self.now();
         let short = self.common.plan.short_deadlines && self.rng.random_bool(0.2);
         let object = match short {
             true => {
@@ -368,6 +367,12 @@ impl Program {
             }
             false => handle.object.clone(),
         };
+        self.section_of(&object)
+    }
+
+    /// One section; whether it ended well.
+    fn section_of(&mut self, object: &Object<u64>) -> Result<bool> {
+        let asked = self.now();
         let section = match object.acquire() {
             Ok(section) => section,
             Err(error) => return self.goes_on(error).map(|()| false),
@@ -495,10 +500,10 @@ impl Program {
             let lost = self.history().is_lost(id);
             match handle.usage {
                 Use::Queue => {
-                    // It may be asked with a timeout that is too short.
+                    // The timeout may be too short at first: others may keep it, each for a second whose release fails once.
                     let mut had = self.section(handle)?;
                     for _ in 0..2 {
-                        had = had || !lost && self.section(handle)?;
+                        had = had || !lost && self.section_of(&handle.object)?;
                     }
                     self.history().must(had || lost, || {
                         format!("ap{me} cannot have {id:?} at the end")

@@ -50,8 +50,8 @@ fn seeds_that_failed_once_pass() {
     let faulty = [2156, 2492, 3538, 6001, 9009, 100_044, 107_754].map(|seed| (seed, Kind::Faulty));
     let replicated =
         [705, 735, 775, 1174, 1386, 2071, 2258, 102_511].map(|seed| (seed, Kind::Replicated));
-    let healthy = [(100_553, Kind::Healthy)];
-    for (seed, kind) in faulty.into_iter().chain(replicated).chain(healthy) {
+    let others = [(100_553, Kind::Healthy), (51_358, Kind::Losses)];
+    for (seed, kind) in faulty.into_iter().chain(replicated).chain(others) {
         if let Err(failure) = run(seed, kind, TOLD) {
             panic!("{failure}");
         }
