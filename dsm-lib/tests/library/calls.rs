@@ -2,7 +2,7 @@
 //! threads have under way. Nothing here may hang; deadlines bound every wait.
 
 use crate::fake::Fake;
-use dsm_lib::{Dsm, Error, Vector};
+use dsm_lib::{Cache, Dsm, Error, Vector};
 
 #[test]
 fn what_is_posted_is_done_before_the_barrier_and_its_error_is_that_of_the_barrier() {
@@ -148,6 +148,29 @@ fn blocking_and_asynchronous_threads_do_not_stall_each_other() {
         }
     });
     assert_eq!(n.read().unwrap(), 1200);
+}
+
+#[test]
+fn what_one_thread_posts_leaves_while_another_waits() {
+    let fake = Fake::start();
+    let dsm = fake.connect();
+    let late = dsm.scalar::<u64>("late").cache(Cache::Mp);
+    let late = late.declare().unwrap();
+    let v: Vector<u64> = dsm.vector("v", 4).declare().unwrap();
+    let object = v.object(0).unwrap();
+    for round in 1..=20 {
+        let asked = || fake.log().iter().filter(|l| *l == "read late").count();
+        std::thread::scope(|scope| {
+            // Its answer comes when something else is asked.
+            let waits = scope.spawn(|| late.read());
+            while asked() < round {
+                assert!(!waits.is_finished(), "it asks again");
+                std::thread::yield_now();
+            }
+            object.set_async(0, 1).post().unwrap();
+            waits.join().unwrap().unwrap();
+        });
+    }
 }
 
 /// A waker that, when woken, drops what it is given: as an executor that shuts down may.
