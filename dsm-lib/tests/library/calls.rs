@@ -156,7 +156,9 @@ fn what_one_thread_posts_leaves_while_another_waits() {
     let dsm = fake.connect();
     let late = dsm.scalar::<u64>("late").cache(Cache::Mp);
     let late = late.declare().unwrap();
-    let v: Vector<u64> = dsm.vector("v", 4).declare().unwrap();
+    // Of what is kept here something would be sent now and then.
+    let v = dsm.vector::<u64>("v", 4).cache(Cache::Mp);
+    let v: Vector<u64> = v.declare().unwrap();
     let object = v.object(0).unwrap();
     for round in 1..=20 {
         let asked = || fake.log().iter().filter(|l| *l == "read late").count();
