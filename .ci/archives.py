@@ -241,7 +241,7 @@ def generated(path):
 
     for i in range(3000):
         say("read", bytes=i, version=i, optimized=i % 2 == 0)
-        say("write", atomic=i % 3 == 0, range=[0, i % 30 + 1], failed=i % 50 == 0)
+        say("write", atomic=i % 3 == 0, range=[0, i % 30 + 1], failed=i % 50 == 0, posted=i % 4 == 0)
         say("acquire", wait_ns=20, in_process=i % 7 == 0)
         say("release", count=1 + i % 2)
         say("read", count=70_000, own_clock=True, in_process=True)

@@ -52,6 +52,15 @@ const LAST_ROUNDS: usize = 12;
 /// The least that processors which are shared are taken to do, over what they could.
 const LEAST_SHARED: f64 = 0.6;
 
+/// By how much longer processors that are shared take, if all is computing, and the more of their time memory processes take. Fitted to
+/// runs of the applications with more processes than processors (docs/models.md#other-conditions).
+const FOR_COMPUTING: f64 = 0.04;
+const FOR_MESSAGES: f64 = 0.4;
+
+/// What an end of a message takes for each byte, over the same in the microbenchmark: some messages have contents that both processes
+/// see in one file. Chosen with the same runs.
+const CONTENT: f64 = 0.6;
+
 /// Rounds of fitting the software.
 const SERVED_ROUNDS: usize = 2;
 
@@ -140,8 +149,14 @@ impl Calibrated {
 
     /// The same run of another number of processes or on more data, by [laws](Scale); none where they do not say what happens.
     pub fn scaled(&self, scale: &Scale) -> Option<Self> {
+        let script = self.script.scaled(scale)?;
+        let mut costs = self.costs;
+        if self.script.threads.len() <= costs.processors {
+            costs = by_messages(&script, costs)?;
+        }
         Some(Self {
-            script: self.script.scaled(scale)?,
+            script,
+            costs,
             ..self.clone()
         })
     }
@@ -169,7 +184,11 @@ fn as_served(script: &Script, costs: &Costs) -> Option<Costs> {
             ..*costs
         });
     };
-    let mut served = costs.with_software(IN_A_RUN_NS / costs.end_ns.max(1.0));
+    let mut served = Costs {
+        // Contents wake nobody: a microbenchmark that waits for each message measures them as they are in a run.
+        end_ns_per_byte: costs.end_ns_per_byte * CONTENT,
+        ..costs.with_software(IN_A_RUN_NS / costs.end_ns.max(1.0))
+    };
     // Who has to be woken how often depends on how long everything takes; but two ways to divide the time are as good as one
     // another where most of it is software, so not to the end.
     for _ in 0..SERVED_ROUNDS {
@@ -202,6 +221,17 @@ fn shared(script: &Script, costs: Costs) -> Option<Costs> {
     let most = 1.0 / LEAST_SHARED - 1.0;
     let (fitted, _) = bisected(script, 0.0, [most, most], slower)?;
     Some(fitted)
+}
+
+/// What processors do in all that more processes share than there are, of a run of which no other one tells it: the less, the more of
+/// the time goes into messages, since who waits for one leaves its processor to another process.
+fn by_messages(script: &Script, costs: Costs) -> Option<Costs> {
+    let outcome = replayed(script, &costs)?;
+    let messages = outcome.serving / (outcome.processor.0 as f64).max(1.0);
+    Some(Costs {
+        shared: 1.0 / (1.0 + FOR_COMPUTING + FOR_MESSAGES * messages),
+        ..costs
+    })
 }
 
 /// Of the time that each process was without a processor, it slept as much as the replay does not make.

@@ -34,6 +34,8 @@ pub struct Costs {
     /// What several processors do in all while more processes are ready, over what they could: one is idle for a time, or takes a
     /// process from another, whose caches know it.
     pub shared: f64,
+    /// Processor time that what lies between two processes takes on the same machine to hand a message on, such as a proxy.
+    pub carried_ns: f64,
 }
 
 /// What software takes in a running program, where other processes have had the processor and its caches in between, over
@@ -97,6 +99,7 @@ impl Costs {
             wake_ns: WAKE_NS,
             processors: record.processors.max(1),
             shared: SHARED,
+            carried_ns: 1e3 * record.carried_us,
         }
     }
 
@@ -109,10 +112,13 @@ impl Costs {
         let more = |of: fn(&NetworkRecord) -> f64| 1e3 * (of(there) - of(here));
         let read_ns = more(|r| r.hop.read_us[0]);
         let end_more_ns = (read_ns / 4.0).min(more(end_us).max(0.0));
-        let near_more_ns = ((read_ns - 4.0 * end_more_ns) / 2.0).max(0.0);
+        // Where others need the processors, waking who hands messages on takes as much less as everything else.
+        let in_the_run = self.end_ns / (1e3 * end_us(here)).max(1.0);
+        let carried_ns = more(|r| r.carried_us).max(0.0) * in_the_run.min(1.0);
+        let near_more_ns = ((read_ns - 4.0 * end_more_ns) / 2.0 - carried_ns).max(0.0);
         let end_ns = (self.end_ns + end_more_ns).max(1.0);
         let between_ns = self.between * self.end_ns + more(end_us);
-        let way_ns = more(way_us);
+        let way_ns = more(way_us) - carried_ns;
         let byte_ns = (more(|r| r.hop.read_us[1]) + more(|r| r.hop.write_us[1])) / 4.0;
         Self {
             end_ns,
@@ -121,6 +127,7 @@ impl Costs {
             end_ns_per_byte: (self.end_ns_per_byte + byte_ns).max(0.0),
             far_ns: (self.far_ns + way_ns).max(0.0),
             link_ns: (self.link_ns + way_ns).max(0.0),
+            carried_ns: self.carried_ns + carried_ns,
             ..*self
         }
     }
@@ -190,6 +197,28 @@ mod tests {
             near(after.end_ns_per_byte, before.end_ns_per_byte),
             "{after:?}"
         );
+    }
+
+    #[test]
+    fn what_hands_messages_on_takes_a_processor_and_not_of_who_sends_them() {
+        let here = NetworkRecord::typical();
+        let mut there = here.clone();
+        there.hop.read_us[0] += 600.0;
+        there.network.switch_us += 300.0;
+        there.carried_us = 20.0;
+        let before = Costs::of(&here);
+        let after = before.with_transport(&here, &there);
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs().max(1.0);
+        assert!(near(after.end_ns, before.end_ns), "{after:?}");
+        assert!(near(after.carried_ns, 20_000.0), "{after:?}");
+        // What it takes is a part of the way.
+        assert!(near(after.near_ns, before.near_ns + 280_000.0), "{after:?}");
+        assert!(near(after.far_ns, before.far_ns + 280_000.0), "{after:?}");
+        // A run whose messages take half of what the microbenchmark says: waking it takes half too.
+        let cheap = before.with_software(0.25);
+        let after = cheap.with_transport(&here, &there);
+        assert!(near(after.carried_ns, 10_000.0), "{after:?}");
+        assert!(near(after.near_ns, cheap.near_ns + 290_000.0), "{after:?}");
     }
 
     #[test]

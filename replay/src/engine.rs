@@ -72,6 +72,8 @@ enum Job {
     Computed(u32),
     Sent(u32),
     Received(u32),
+    /// What lies between two processes has passed a message on.
+    Carried(u32),
 }
 
 /// What happens at an instant.
@@ -247,7 +249,8 @@ impl<'a> Engine<'a> {
             locks: Locks::default(),
             copies: Copies::default(),
             barriers: Barriers::default(),
-            host: Host::new(processors, costs.shared, places.processes()),
+            // Behind the processes what lies before each.
+            host: Host::new(processors, costs.shared, 2 * places.processes()),
             without: vec![0.0; script.threads.len()],
             awake_at: vec![Time::NEG_INFINITY; places.processes()],
             places,
@@ -339,12 +342,13 @@ impl<'a> Engine<'a> {
                     false => self.issue(ap),
                 }
             }
-            Job::Sent(message) => self.under_way(message),
+            Job::Sent(message) => self.carried(message),
+            Job::Carried(message) => self.under_way(message),
             Job::Received(message) => {
                 let m = self.messages.change(message);
                 m.at += 1;
                 if usize::from(m.at) < m.way.len() {
-                    return self.under_way(message);
+                    return self.carried(message);
                 }
                 let what = self.messages.take(message).what;
                 match what {
@@ -352,6 +356,19 @@ impl<'a> Engine<'a> {
                     what => self.arrived(what),
                 }
             }
+        }
+    }
+
+    /// A message leaves a process: what lies before the next one, if there is something, hands it on.
+    fn carried(&mut self, message: u32) {
+        let m = self.messages.get(message);
+        let all = self.places.processes() as Process;
+        match m.way.get(usize::from(m.at)) {
+            Some(to) if self.costs.carried_ns > 0.0 => {
+                self.host
+                    .give(all + to, self.costs.carried_ns, Job::Carried(message));
+            }
+            _ => self.under_way(message),
         }
     }
 
@@ -598,7 +615,9 @@ impl<'a> Engine<'a> {
             data: self.data,
             without: self.without,
             processor: Nanos(self.host.used().iter().sum::<Time>() as u64),
-            serving: self.host.used()[self.runners.len()..].iter().sum(),
+            serving: self.host.used()[self.runners.len()..self.places.processes()]
+                .iter()
+                .sum(),
         }
     }
 }

@@ -2,6 +2,8 @@
 //! processes; one whose processes exchange something with everyone has more operations per process the more processes there are. Which of
 //! the two a program is, is told by its variables: by how they are divided, and by whom their parts are accessed.
 
+use std::collections::BTreeMap;
+
 use dosmos_proto::{Layout, MpId, VarId, Variable, VariableSpec};
 use dosmos_trace::record::Op;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -16,6 +18,9 @@ const MOST_OTHERS: f64 = 0.7;
 
 /// Where there are fewer processes, everyone is a neighbour.
 const FEWEST: u32 = 4;
+
+/// Fewer phases do not tell whether accesses are the same in each.
+const FEWEST_PHASES: u32 = 8;
 
 /// An access of less than this part of an object is one of a part.
 const WHOLE: f64 = 0.9;
@@ -33,6 +38,8 @@ pub(crate) struct Exchange {
     divided: i32,
     processes: u32,
     object_bytes: u32,
+    /// Which objects a process accesses is another matter each time.
+    pub(crate) at_random: bool,
 }
 
 /// What processes access of others.
@@ -66,8 +73,32 @@ pub(crate) fn find(variables: &[Variable], threads: &[Thread]) -> FxHashMap<VarI
         }
     }
     divided.retain(|_, (exchange, uses)| exchange.is_with_everyone(uses));
+    for (var, (exchange, _)) in &mut divided {
+        exchange.at_random = !is_regular(*var, threads);
+    }
     let exchanges = divided.into_iter().map(|(var, (e, _))| (var, e));
     exchanges.collect()
+}
+
+/// Whether processes access others' objects of a variable in some of the phases between barriers as often as in others: who decides
+/// anew each time what to access does not access more if there are more processes.
+fn is_regular(var: VarId, threads: &[Thread]) -> bool {
+    let (mut like_others, mut all) = (0, 0);
+    for (ap, thread) in (0u32..).zip(threads) {
+        let mut phases: BTreeMap<u32, BTreeMap<u32, u32>> = BTreeMap::new();
+        let its = |s: &&Step| s.object.var == var && s.owner.0 != ap && s.op != Op::Barrier;
+        for step in thread.steps.iter().filter(its) {
+            let counts = phases.entry(step.phase).or_default();
+            *counts.entry(step.object.index).or_default() += 1;
+        }
+        let mut alike: BTreeMap<&BTreeMap<u32, u32>, u32> = BTreeMap::new();
+        phases
+            .values()
+            .for_each(|p| *alike.entry(p).or_default() += 1);
+        like_others += alike.values().filter(|n| **n > 1).sum::<u32>();
+        all += phases.len() as u32;
+    }
+    all < FEWEST_PHASES || 2 * like_others > all
 }
 
 impl Exchange {
@@ -100,6 +131,7 @@ impl Exchange {
             divided: divided.iter().sum(),
             processes,
             object_bytes: layout.bytes_of(0).unwrap_or(0),
+            at_random: false,
         })
     }
 

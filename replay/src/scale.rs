@@ -77,6 +77,8 @@ struct Places {
     /// Each variable is one variable for each owner, since objects of one number are different ones there.
     variables: BTreeMap<(VarId, MpId), VarId>,
     free: u32,
+    /// Visits of objects that processes access at random.
+    visits: usize,
 }
 
 impl Script {
@@ -145,6 +147,7 @@ impl Script {
             exchanged: exchange::find(&self.catalog.variables, &self.threads),
             variables: BTreeMap::new(),
             free: last.checked_add(1)?,
+            visits: 0,
         };
         let mut steps = 0;
         let threads = (0..processes).map(|i| {
@@ -293,6 +296,10 @@ impl Places {
             false => distance(owner),
         };
         let others: Vec<usize> = match other {
+            _ if exchange.at_random => {
+                self.visits += 1;
+                vec![(here + self.visits) % self.processes]
+            }
             0 => vec![here],
             other => exchange
                 .distances(other, self.processes)

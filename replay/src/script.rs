@@ -198,7 +198,7 @@ impl Reading {
             // These three are known when all records are.
             thinking: Thinking::default(),
             ahead: 0,
-            asked_ahead: false,
+            asked_ahead: record.flags.posted && matches!(record.op, Op::Read | Op::Write),
             began: record.start,
             took: record.duration.0 as Time,
             remote: record.origin != Origin::Local,

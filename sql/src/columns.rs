@@ -33,6 +33,7 @@ pub(crate) enum Column {
     First,
     OwnClock,
     Ahead,
+    Posted,
     Sampled,
     Failed,
     Waiting,
@@ -58,7 +59,7 @@ pub(crate) enum Part {
 }
 
 impl Column {
-    pub(crate) const ALL: [Self; 30] = [
+    pub(crate) const ALL: [Self; 31] = [
         Self::StartNs,
         Self::Start,
         Self::AtS,
@@ -82,6 +83,7 @@ impl Column {
         Self::First,
         Self::OwnClock,
         Self::Ahead,
+        Self::Posted,
         Self::Sampled,
         Self::Failed,
         Self::Waiting,
@@ -116,6 +118,7 @@ impl Column {
             Self::First => "first",
             Self::OwnClock => "own_clock",
             Self::Ahead => "ahead",
+            Self::Posted => "posted",
             Self::Sampled => "sampled",
             Self::Failed => "failed",
             Self::Waiting => "waiting",
@@ -141,6 +144,7 @@ impl Column {
             | Self::First
             | Self::OwnClock
             | Self::Ahead
+            | Self::Posted
             | Self::Sampled
             | Self::Failed
             | Self::Waiting => Part::Kind,
@@ -182,6 +186,7 @@ impl Column {
             | Self::First
             | Self::OwnClock
             | Self::Ahead
+            | Self::Posted
             | Self::Sampled
             | Self::Failed
             | Self::Waiting => DataType::Boolean,

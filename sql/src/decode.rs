@@ -300,6 +300,7 @@ fn of_kinds(column: Column, kinds: &[Kind]) -> ArrayRef {
         Column::Atomic => flag(|k| k.flags.atomic),
         Column::OwnClock => flag(|k| k.flags.own_clock),
         Column::Ahead => flag(|k| k.flags.ahead),
+        Column::Posted => flag(|k| k.flags.posted),
         Column::First => flag(|k| k.flags.first),
         Column::Sampled => flag(|k| k.flags.sampled),
         Column::Failed => flag(|k| k.flags.failed),

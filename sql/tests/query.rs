@@ -97,6 +97,7 @@ const RECORD: [(&str, &str); 24] = [
     ("first", "first"),
     ("own_clock", "own_clock"),
     ("ahead", "ahead"),
+    ("posted", "posted"),
     ("count", "count"),
 ];
 

@@ -1,14 +1,19 @@
 //! A slower link: something between two processes that hands bytes on after a while, in order and as they came.
 
+use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::time::{ClockId, clock_gettime};
 
 /// Bytes handed on at once.
 const PIECE: usize = 256 << 10;
@@ -27,6 +32,8 @@ struct State {
     delay: Duration,
     ended: AtomicBool,
     bytes: AtomicU64,
+    /// Processor time of its threads, in nanoseconds.
+    processor: AtomicU64,
 }
 
 impl SlowLink {
@@ -42,6 +49,7 @@ impl SlowLink {
             delay,
             ended: AtomicBool::new(false),
             bytes: AtomicU64::new(0),
+            processor: AtomicU64::new(0),
         });
         let its = Arc::clone(&state);
         thread::spawn(move || accept(&listener, &its));
@@ -57,6 +65,11 @@ impl SlowLink {
     pub fn bytes(&self) -> u64 {
         self.state.bytes.load(Ordering::Relaxed)
     }
+
+    /// Processor time that handing them on took.
+    pub fn processor(&self) -> Duration {
+        Duration::from_nanos(self.state.processor.load(Ordering::Relaxed))
+    }
 }
 
 impl Drop for SlowLink {
@@ -64,6 +77,28 @@ impl Drop for SlowLink {
         self.state.ended.store(true, Ordering::Relaxed);
         // Wakes who accepts.
         let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// What a thread has told of its processor time.
+struct Meter<'a> {
+    state: &'a State,
+    told: Duration,
+}
+
+impl<'a> Meter<'a> {
+    fn new(state: &'a State) -> Self {
+        let told = Duration::ZERO;
+        Self { state, told }
+    }
+
+    /// Counts what this thread used since it told last.
+    fn tell(&mut self) {
+        let used =
+            clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(self.told, Duration::from);
+        let more = used.saturating_sub(self.told).as_nanos() as u64;
+        self.state.processor.fetch_add(more, Ordering::Relaxed);
+        self.told = used;
     }
 }
 
@@ -91,46 +126,61 @@ fn hand_on(near: TcpStream, far: UnixStream, state: &Arc<State>) -> io::Result<(
     Ok(())
 }
 
-/// One direction: a thread that reads, and one that writes what is due.
-fn carry<R, W>(mut from: R, to: W, end: fn(&W) -> io::Result<()>, state: &Arc<State>)
+/// One direction: a thread that reads, and writes what is due.
+fn carry<R, W>(from: R, to: W, end: fn(&W) -> io::Result<()>, state: &Arc<State>)
 where
-    R: Read + Send + 'static,
+    R: Read + AsFd + Send + 'static,
     W: Write + Send + 'static,
 {
-    let (sender, receiver) = channel();
     let its = Arc::clone(state);
-    thread::spawn(move || deliver(to, &receiver, end, &its));
-    let its = Arc::clone(state);
-    thread::spawn(move || take(&mut from, &sender, &its));
+    thread::spawn(move || {
+        let mut to = to;
+        let _ = hand_on_bytes(from, &mut to, &its);
+        let _ = end(&to);
+    });
 }
 
-fn take(from: &mut impl Read, sender: &Sender<(Instant, Vec<u8>)>, state: &State) {
-    let mut piece = vec![0; PIECE];
-    while let Ok(length @ 1..) = from.read(&mut piece) {
-        let due = Instant::now() + state.delay;
-        let taken = piece.get(..length).unwrap_or_default().to_vec();
-        if sender.send((due, taken)).is_err() || state.ended.load(Ordering::Relaxed) {
-            return;
-        }
-    }
-}
-
-fn deliver<W: Write>(
-    mut to: W,
-    receiver: &Receiver<(Instant, Vec<u8>)>,
-    end: fn(&W) -> io::Result<()>,
+fn hand_on_bytes<R: Read + AsFd>(
+    mut from: R,
+    to: &mut impl Write,
     state: &State,
-) {
-    // Sleeps are to be as long as they are meant.
+) -> io::Result<()> {
+    // Waits are to be as long as they are meant.
     let _ = nix::sys::prctl::set_timerslack(1);
-    for (due, piece) in receiver {
-        thread::sleep(due.saturating_duration_since(Instant::now()));
-        if to.write_all(&piece).is_err() {
-            break;
+    let mut meter = Meter::new(state);
+    let mut piece = vec![0; PIECE];
+    let mut taken: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
+    let mut ended = false;
+    while !(ended && taken.is_empty()) {
+        let due = taken.front().map(|(due, _)| *due);
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        match left {
+            Some(Duration::ZERO) => {
+                if let Some((_, piece)) = taken.pop_front() {
+                    to.write_all(&piece)?;
+                    let bytes = piece.len() as u64;
+                    state.bytes.fetch_add(bytes, Ordering::Relaxed);
+                    meter.tell();
+                }
+            }
+            Some(left) if ended => thread::sleep(left),
+            left => {
+                let mut asked = [PollFd::new(from.as_fd(), PollFlags::POLLIN)];
+                match ppoll(&mut asked, left.map(Into::into), None) {
+                    Ok(1..) => {}
+                    Ok(_) | Err(Errno::EINTR) => continue,
+                    Err(e) => return Err(e.into()),
+                }
+                let length = from.read(&mut piece)?;
+                ended = length == 0 || state.ended.load(Ordering::Relaxed);
+                if let Some(piece) = piece.get(..length).filter(|p| !p.is_empty()) {
+                    taken.push_back((Instant::now() + state.delay, piece.to_vec()));
+                }
+                meter.tell();
+            }
         }
-        state.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
     }
-    let _ = end(&to);
+    Ok(())
 }
 
 #[cfg(test)]
@@ -163,6 +213,7 @@ mod tests {
         assert!(back == sent);
         assert!(begun.elapsed() >= 2 * delay);
         assert_eq!(link.bytes(), 2 * sent.len() as u64);
+        assert!(link.processor() > Duration::ZERO);
         echo.join().unwrap();
     }
 }

@@ -205,6 +205,8 @@ pub struct Flags {
     pub own_clock: bool,
     /// A read by which the library fetched the object ahead of accesses to it: the program has seen no element by it.
     pub ahead: bool,
+    /// For its reply its application process did not wait when it sent the request.
+    pub posted: bool,
 }
 
 /// One trace record: of one access, or of `count` like ones of which no message told one by one. Of those it tells when

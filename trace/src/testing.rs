@@ -13,7 +13,7 @@ pub(crate) fn records() -> impl Strategy<Value = Record> {
         0u64..50_000,
         any::<u32>(),
     );
-    let kind = (1u32..=5, any::<bool>(), 1u32..=3, any::<[bool; 9]>());
+    let kind = (1u32..=5, any::<bool>(), 1u32..=3, any::<[bool; 10]>());
     let who = (any::<u32>(), 0u32..5, 0u32..4, 0u32..4, 0u32..4);
     let count = prop_oneof![3 => Just(1u32), 1 => 1u32..1000, 1 => 1u32..=u32::MAX];
     let bytes = prop_oneof![any::<u32>().prop_map(u64::from), any::<u64>()];
@@ -36,6 +36,7 @@ pub(crate) fn records() -> impl Strategy<Value = Record> {
             first: kind.3[6],
             own_clock: kind.3[7],
             ahead: kind.3[8],
+            posted: kind.3[9],
         },
         object: ObjectId::new(VarId(who.1), who.0 % 3),
         ap: ApId(who.2),

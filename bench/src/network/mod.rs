@@ -1,7 +1,7 @@
 //! `dosmos-bench network`: what messages cost between two processes of this machine, over the transport
 //! of the memory processes; the network record of the DVSM model.
 //!
-//! Schema of the JSON: `dosmos_model::inputs::NetworkRecord` (`machine`, `processors`, `network`, `hop`),
+//! Schema of the JSON: `dosmos_model::inputs::NetworkRecord` (`machine`, `processors`, `network`, `hop`, `carried_us`),
 //! and beside it `transport`, `messages`, `runs` and `samples` (per size: `bytes` and median, least and
 //! greatest of `one_way_us`, `software_us`, `system_us`).
 
@@ -61,11 +61,14 @@ pub(super) async fn measure(
 ) -> anyhow::Result<(NetworkRecord, Vec<Vec<MessageSample>>)> {
     let mut sizes: Vec<Vec<MessageSample>> = vec![Vec::new(); SIZES.len()];
     let mut hops: Vec<Vec<Line>> = Vec::new();
+    let mut carried = Vec::new();
     for i in 0..args.runs {
         output::note(&format!("run {} of {}", i + 1, args.runs));
-        for (all, sample) in sizes.iter_mut().zip(one_run(args, delay).await?) {
+        let (samples, carried_us) = one_run(args, delay).await?;
+        for (all, sample) in sizes.iter_mut().zip(samples) {
             all.push(sample);
         }
+        carried.push(carried_us);
         hops.push(hop_run(args, delay).await?);
     }
     let medians: Vec<MessageSample> = sizes.iter().map(|s| median_of(s)).collect();
@@ -77,15 +80,16 @@ pub(super) async fn measure(
             read_us: hop_line(&hops, "local_read"),
             write_us: hop_line(&hops, "local_write"),
         },
+        carried_us: spread(carried)[1],
     };
     Ok((record, sizes))
 }
 
-/// Messages of each size between two processes.
+/// Messages of each size between two processes, and the processor time in µs that what lies between took for one of the smallest.
 async fn one_run(
     args: &NetworkArgs,
     delay: Option<Duration>,
-) -> anyhow::Result<Vec<MessageSample>> {
+) -> anyhow::Result<(Vec<MessageSample>, f64)> {
     let scratch = tempfile::tempdir()?;
     let socket = scratch.path().join("echo.sock");
     let slow = delay
@@ -99,22 +103,31 @@ async fn one_run(
         .as_ref()
         .map(|link| Address::Tcp(link.address().to_string()));
     let mut link = Link::open(&address, through.as_ref()).await?;
+    // The link's threads are of this process.
+    let between = || {
+        slow.as_ref()
+            .map_or(0.0, |l| l.processor().as_secs_f64() * 1e6)
+    };
+    let mut carried_us = None;
     let mut samples = Vec::new();
     for bytes in SIZES {
         link.measure(bytes, WARM_UP.min(args.messages)).await?;
         // Large messages take long: fewer of them tell as much.
         let messages = (args.messages / (1 + bytes as u32 / 65_536)).max(1);
+        let before = between();
         let measured = link.measure(bytes, messages).await?;
+        let between = between() - before;
+        carried_us.get_or_insert(between / (2.0 * f64::from(messages)));
         // There and back are two messages of two ends each.
         let ends = 4.0 * f64::from(messages);
         samples.push(MessageSample {
             bytes: bytes as f64,
             one_way_us: micros(measured.round_trip) / 2.0,
-            software_us: micros(measured.cpu.all) / ends,
-            system_us: micros(measured.cpu.system) / ends,
+            software_us: (micros(measured.cpu.all) - between).max(0.0) / ends,
+            system_us: (micros(measured.cpu.system) - between).max(0.0) / ends,
         });
     }
-    Ok(samples)
+    Ok((samples, carried_us.unwrap_or(0.0)))
 }
 
 /// A line of the `latency` program.

@@ -194,7 +194,7 @@ pub(crate) fn listed(catalog: &Catalog, records: &[Record]) -> (Table, Vec<Value
             "variable": catalog.name_of(r.object.var), "object": r.object.index, "bytes": r.bytes,
             "version": r.version, "side": side, "optimized": r.flags.optimized, "sampled": r.flags.sampled,
             "failed": r.flags.failed, "waiting": r.flags.waiting, "in_process": r.flags.in_process,
-            "atomic": r.flags.atomic, "first": r.flags.first, "own_clock": r.flags.own_clock, "ahead": r.flags.ahead, "count": r.count, "range": [r.range.0, r.range.1],
+            "atomic": r.flags.atomic, "first": r.flags.first, "own_clock": r.flags.own_clock, "ahead": r.flags.ahead, "posted": r.flags.posted, "count": r.count, "range": [r.range.0, r.range.1],
         }));
     }
     (table, items)
@@ -209,6 +209,7 @@ fn flags(r: &Record) -> Cell {
         (f.first, "first"),
         (f.own_clock, "own clock"),
         (f.ahead, "ahead"),
+        (f.posted, "posted"),
         (f.sampled, "sampled"),
         (f.failed, "failed"),
         (f.waiting, "waiting"),

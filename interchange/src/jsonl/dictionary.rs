@@ -270,6 +270,7 @@ impl Dictionary {
                 first: line.first,
                 own_clock: line.own_clock,
                 ahead: line.ahead,
+                posted: line.posted,
             },
             object,
             ap,

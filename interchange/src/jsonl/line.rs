@@ -178,6 +178,8 @@ pub(crate) struct Record<'a> {
     pub(crate) own_clock: bool,
     #[serde(default, skip_serializing_if = "is_false")]
     pub(crate) ahead: bool,
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) posted: bool,
     /// Accesses that the record stands for.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub(crate) count: u32,

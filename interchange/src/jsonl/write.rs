@@ -163,6 +163,7 @@ fn of_record<'a>(run: &'a Run, r: &Record, pending: bool) -> line::Record<'a> {
         first: r.flags.first,
         own_clock: r.flags.own_clock,
         ahead: r.flags.ahead,
+        posted: r.flags.posted,
         count: r.count,
         bytes: r.bytes,
         version: r.version,

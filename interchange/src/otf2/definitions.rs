@@ -38,10 +38,11 @@ pub(super) enum Attribute {
     FirstOfProcess,
     OwnClock,
     Ahead,
+    Posted,
 }
 
 /// Name without prefix, type and description of each attribute.
-pub(super) const ATTRIBUTES: [(Attribute, &str, u8, &str); 24] = {
+pub(super) const ATTRIBUTES: [(Attribute, &str, u8, &str); 25] = {
     use Attribute as A;
     use kind::{LOCATION, STRING, UINT8, UINT32, UINT64};
     [
@@ -143,6 +144,12 @@ pub(super) const ATTRIBUTES: [(Attribute, &str, u8, &str); 24] = {
             "ahead",
             UINT8,
             "fetched by the library ahead of accesses",
+        ),
+        (
+            A::Posted,
+            "posted",
+            UINT8,
+            "its process did not wait for the reply",
         ),
     ]
 };

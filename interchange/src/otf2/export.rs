@@ -236,6 +236,7 @@ impl Otf2 {
             (A::FirstOfProcess, r.flags.first),
             (A::OwnClock, r.flags.own_clock),
             (A::Ahead, r.flags.ahead),
+            (A::Posted, r.flags.posted),
         ] {
             if set {
                 list.number(attribute, kind::UINT8, 1);

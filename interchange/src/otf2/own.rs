@@ -139,6 +139,7 @@ impl<'a> Own<'a> {
             first: set(A::FirstOfProcess),
             own_clock: set(A::OwnClock),
             ahead: set(A::Ahead),
+            posted: set(A::Posted),
             count: value(A::Count).map_or(Ok(1), |_| small(A::Count))?,
             bytes: number(A::Bytes),
             version: number(A::Version),

@@ -359,6 +359,7 @@ impl<'a> Rma<'a> {
             first: false,
             own_clock: false,
             ahead: false,
+            posted: false,
             count: 1,
             bytes: 0,
             version: 0,

@@ -172,7 +172,7 @@ fn records(
         any::<u64>(),
         any::<u64>(),
     );
-    let kind = (0usize..5, any::<bool>(), 0usize..3, any::<[bool; 9]>());
+    let kind = (0usize..5, any::<bool>(), 0usize..3, any::<[bool; 10]>());
     let who = (any::<Index>(), any::<u32>(), 0..aps, 0..mps, 0..mps);
     let count = prop_oneof![Just(1u32), 1u32..=u32::MAX];
     let rest = (any::<u64>(), any::<u64>(), any::<(u32, u32)>(), count);
@@ -204,6 +204,7 @@ fn records(
                 first: kind.3[6],
                 own_clock: kind.3[7],
                 ahead: kind.3[8],
+                posted: kind.3[9],
             },
             object,
             ap: ApId(who.2),

@@ -17,7 +17,7 @@ use super::messages::{
 use super::owner::Owner;
 use super::replica::Replicas;
 use super::replica::seat::Config;
-use super::requester::{Requester, WaitsFor};
+use super::requester::{Requester, Ticket, WaitsFor};
 use super::router::Router;
 use super::settings::{Counters, Settings, Welcome};
 
@@ -194,6 +194,10 @@ impl Core {
         let ticket = requester.ticket(now, ap, id, timeout);
         match request {
             Request::Access(access) => requester.access(cx, ticket, access),
+            Request::Posted(access) => {
+                let posted = true;
+                requester.access(cx, Ticket { posted, ..ticket }, access);
+            }
             Request::Declare(spec) => requester.declare(cx, ticket, spec),
             Request::Open(name) => requester.open(cx, ticket, &name),
             Request::Barrier { scope, name } => {

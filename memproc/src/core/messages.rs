@@ -258,6 +258,8 @@ pub enum Request {
     Open(String),
     /// Access an object.
     Access(Access),
+    /// The same, by a process that goes on and does not wait for the reply.
+    Posted(Access),
     /// Wait for all others.
     Barrier {
         /// Which others.

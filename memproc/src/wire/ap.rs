@@ -28,6 +28,7 @@ pub fn request(request: w::ApRequest) -> Result<(Option<Nanos>, Request), Malfor
         In::Hello(_) => return Err(Malformed::new("session", "a second `hello`")),
         In::Declare(spec) => Request::Declare(spec.try_into()?),
         In::Open(name) => Request::Open(name),
+        In::Access(access) if request.no_hurry => Request::Posted(access::from_wire(access)?),
         In::Access(access) => Request::Access(access::from_wire(access)?),
         In::Barrier(r) => Request::Barrier {
             scope: match r.group {
@@ -215,5 +216,30 @@ pub fn welcome(id: u64, welcome: Welcome, topology: &Topology) -> w::ApReply {
         id,
         body: Some(body),
         ..w::ApReply::default()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // a test may
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_access_that_nobody_waits_for_is_a_posted_one() {
+        let of = |no_hurry| {
+            let kind = w::object_access::Kind::Acquire(w::Acquire::default());
+            let access = w::ObjectAccess {
+                kind: Some(kind),
+                ..w::ObjectAccess::default()
+            };
+            let asked = w::ApRequest {
+                body: Some(In::Access(access)),
+                no_hurry,
+                ..w::ApRequest::default()
+            };
+            request(asked).unwrap().1
+        };
+        assert!(matches!(of(false), Request::Access(_)));
+        assert!(matches!(of(true), Request::Posted(_)));
     }
 }

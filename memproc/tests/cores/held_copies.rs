@@ -411,6 +411,27 @@ fn what_is_fetched_ahead_of_reads_is_no_read_of_elements() {
 }
 
 #[test]
+fn a_record_says_whether_its_process_waited_for_the_reply() {
+    let (mut c, v) = elements(8);
+    let access = |kind| Access { object: v, kind };
+    let read = || access(part(0, 1, Keep::Nothing));
+    for request in [Request::Access(read()), Request::Posted(read())] {
+        match c.call(2, request) {
+            Some(Reply::Read { data, .. }) => assert_eq!(data.len(), 8),
+            other => panic!("not read: {other:?}"),
+        }
+    }
+    let told = c.records().filter(|r| r.side == Side::Requester);
+    let told: Vec<bool> = told.map(|r| r.flags.posted).collect();
+    assert_eq!(told, [false, true]);
+    // Of who served it for another one nobody knows.
+    assert!(
+        c.records()
+            .all(|r| r.side == Side::Requester || !r.flags.posted)
+    );
+}
+
+#[test]
 fn what_is_here_and_what_was_asked_is_counted() {
     let (mut c, v) = elements(8);
     let counts = |c: &Cluster| {

@@ -1715,7 +1715,7 @@ pub struct RecordColumns {
     #[prost(bytes = "bytes", tag = "5")]
     pub service_ns: ::prost::bytes::Bytes,
     /// uint32: op | side << 3 | origin << 4 | optimized << 6 | sampled << 7 | failed << 8 | waiting << 9 | in process << 10 | atomic << 11
-    /// | first << 12 | own clock << 13 | ahead << 14
+    /// | first << 12 | own clock << 13 | ahead << 14 | posted << 15
     #[prost(bytes = "bytes", tag = "6")]
     pub kind: ::prost::bytes::Bytes,
     /// uint32

@@ -135,6 +135,35 @@ fn what_takes_longer_where_processors_are_shared_is_theirs_and_not_of_the_messag
 }
 
 #[test]
+fn of_a_run_with_room_the_messages_say_what_shared_processors_will_do() {
+    let two = Costs {
+        processors: 2,
+        shared: 0.5,
+        ..costs()
+    };
+    let of = |computing: u64| {
+        let mut run = Run::of(2);
+        for _ in 0..50 {
+            for ap in 0..2 {
+                run.does(ap, computing, Op::Read, ap, 10 * US);
+            }
+        }
+        let eight = Scale {
+            processes: Some(8),
+            ..Scale::default()
+        };
+        let fitted = Calibrated::new(run.script(), &two).expect("a replay");
+        let scaled = fitted.scaled(&eight).expect("a run");
+        (fitted.costs().shared, scaled.costs().shared)
+    };
+    let ((here, computes), (_, asks)) = (of(10 * MS), of(US));
+    // Nobody shares anything in the run itself.
+    assert_eq!(here, 0.5);
+    assert!((computes - 1.0 / 1.04).abs() < 0.01, "{computes}");
+    assert!(asks < computes - 0.05 && asks > 0.6, "{asks}");
+}
+
+#[test]
 fn who_has_no_processor_although_there_are_some_sleeps() {
     let mut run = Run::of(1);
     for _ in 0..50 {

@@ -35,16 +35,16 @@ fn a_read_takes_its_messages_and_computing_takes_what_was_measured() {
 #[test]
 fn what_is_asked_for_ahead_is_waited_for_where_it_is_needed() {
     // A process asks ten times for what it needs a millisecond later; where messages are fast, it has it long before.
-    let ahead = |told: bool| {
+    let ahead = |posted: bool, waited: u64| {
         let mut run = Run::of(2);
         for _ in 0..10 {
-            run.does(1, 0, Op::Read, 0, 100 * US);
+            let flags = &mut run.does(1, 0, Op::Read, 0, 100 * US).flags;
+            flags.posted = posted;
             run.now[1] += 900 * US;
         }
         run.does(0, 10 * MS, Op::Read, 0, 0);
         let mut spent = dosmos_proto::Spent::default();
         spent.add(Component::Busy, Nanos(10 * MS), 0);
-        let waited = if told { 10 * US } else { 1_100 * US };
         spent.add(Component::Fault, Nanos(waited), 10);
         run.spent[1].spent = spent;
         run.script()
@@ -62,12 +62,16 @@ fn what_is_asked_for_ahead_is_waited_for_where_it_is_needed() {
     };
     let near = |us: u64, expected: u64| us.abs_diff(expected) < expected / 20;
     // 200 and 1,200 µs there and back: only beyond the millisecond that it computes does it wait.
-    let (fast, slow) = (length(&ahead(true), 1e5), length(&ahead(true), 6e5));
+    let went_on = ahead(true, 10 * US);
+    let (fast, slow) = (length(&went_on, 1e5), length(&went_on, 6e5));
     assert!(near(fast, 10_000), "{fast}");
     assert!(near(slow, 12_000), "{slow}");
-    let (fast, slow) = (length(&ahead(false), 1e5), length(&ahead(false), 6e5));
-    assert!(near(fast, 12_000), "{fast}");
-    assert!(near(slow, 22_000), "{slow}");
+    // Who asked so came to wait soon after, or it did not ask so: whatever was measured then, it waits.
+    for waits in [ahead(true, 1_100 * US), ahead(false, 10 * US)] {
+        let (fast, slow) = (length(&waits, 1e5), length(&waits, 6e5));
+        assert!(near(fast, 12_000), "{fast}");
+        assert!(near(slow, 22_000), "{slow}");
+    }
 }
 
 #[test]
@@ -343,22 +347,37 @@ fn where_others_need_the_processor_nobody_waits_awake() {
 }
 
 #[test]
+fn what_hands_messages_on_needs_a_processor_too() {
+    // Two processes on one processor: what computes is later by what each message takes on its way.
+    let mut run = Run::of(2);
+    run.does(0, 30 * MS, Op::Read, 0, 0);
+    for _ in 0..10 {
+        run.does(1, 0, Op::Read, 1, 10 * US);
+    }
+    let length = |carried_ns: f64| {
+        let costs = Costs {
+            processors: 1,
+            carried_ns,
+            ..costs()
+        };
+        run.script().replay(&costs, &Change::default()).length.0 / US
+    };
+    // There and back, eleven times.
+    assert_eq!(length(50e3) - length(0.0), 22 * 50);
+}
+
+#[test]
 fn what_nobody_waits_for_is_not_waited_for_at_a_barrier() {
     // Each process writes an object of its own, waits for no reply, and goes to a barrier.
-    let length = |waits: u64| {
+    let length = |posted: bool| {
         let mut run = Run::of(2);
         for round in 0..10 {
             for ap in 0..2 {
-                run.does(ap, MS, Op::Write, ap, 10 * US).object.index = ap;
+                let record = run.does(ap, MS, Op::Write, ap, 10 * US);
+                record.object.index = ap;
+                record.flags.posted = posted;
             }
             run.barrier(round);
-        }
-        for spent in &mut run.spent {
-            let mut told = dosmos_proto::Spent::default();
-            told.add(Component::Busy, Nanos(10 * MS), 0);
-            told.add(Component::Local, Nanos(10 * waits), 10);
-            told.add(Component::Barrier, Nanos(200 * US), 10);
-            spent.spent = told;
         }
         let costs = Costs {
             near_ns: 250e3,
@@ -368,7 +387,8 @@ fn what_nobody_waits_for_is_not_waited_for_at_a_barrier() {
         assert!(outcome.is_whole(), "{outcome:?}");
         outcome.length.0 / US
     };
-    let (waiting, posted) = (length(30 * US), length(12 * US));
+    // However long the process was in its calls, as where others need the processors.
+    let (waiting, posted) = (length(false), length(true));
     // A way there and back, ten times.
     assert!(
         (waiting - posted).abs_diff(5_000) < 100,

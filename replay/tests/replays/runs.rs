@@ -30,6 +30,7 @@ pub(crate) fn costs() -> Costs {
         wake_ns: 0.0,
         processors: 8,
         shared: 1.0,
+        carried_ns: 0.0,
     }
 }
 

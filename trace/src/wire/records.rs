@@ -26,6 +26,7 @@ pub(crate) fn kind_of(record: &Record) -> u32 {
         | u32::from(flags.first) << (FLAG_SHIFT + 6)
         | u32::from(flags.own_clock) << (FLAG_SHIFT + 7)
         | u32::from(flags.ahead) << (FLAG_SHIFT + 8)
+        | u32::from(flags.posted) << (FLAG_SHIFT + 9)
 }
 
 /// Undoes [`kind_of`].
@@ -34,7 +35,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
     let bit = |i: u32| kind >> i & 1 == 1;
     let op = Op::from_number(kind & 7).ok_or_else(|| bad("operation"))?;
     let origin = Origin::from_number(kind >> ORIGIN_SHIFT & 3).ok_or_else(|| bad("origin"))?;
-    if kind >> (FLAG_SHIFT + 9) != 0 {
+    if kind >> (FLAG_SHIFT + 10) != 0 {
         return Err(bad("record flags"));
     }
     let side = if bit(SIDE_SHIFT) {
@@ -52,6 +53,7 @@ pub(crate) fn kind_from(kind: u32) -> Result<(Op, Side, Origin, Flags), Malforme
         first: bit(FLAG_SHIFT + 6),
         own_clock: bit(FLAG_SHIFT + 7),
         ahead: bit(FLAG_SHIFT + 8),
+        posted: bit(FLAG_SHIFT + 9),
     };
     Ok((op, side, origin, flags))
 }

@@ -375,6 +375,7 @@ mod tests {
             start: Nanos::ZERO,
             timeout: Nanos(1),
             first: false,
+            posted: false,
         };
         let number = pending.open(Operation::new(ticket, OTHER, kind));
         line.push(number);

@@ -31,6 +31,6 @@ mod search;
 mod session;
 mod unsettled;
 
-pub(crate) use pending::WaitsFor;
+pub(crate) use pending::{Ticket, WaitsFor};
 pub(crate) use role::Requester;
 pub use session::MAX_OUTSTANDING;

@@ -260,6 +260,7 @@ mod tests {
                 start: NOW,
                 timeout: Nanos::from_millis(60_000),
                 first: false,
+                posted: false,
             };
             let operation = Operation::new(ticket, to, Kind::unchecked(&access));
             let number = self.requester.pending.open(operation);

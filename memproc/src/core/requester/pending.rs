@@ -20,6 +20,8 @@ pub(crate) struct Ticket {
     pub(crate) timeout: Nanos,
     /// None of the process's accesses came before.
     pub(crate) first: bool,
+    /// The process went on without waiting for the reply.
+    pub(crate) posted: bool,
 }
 
 /// An operation of an application process.
@@ -407,6 +409,7 @@ mod tests {
             start: Nanos(start),
             timeout: Nanos(timeout),
             first: false,
+            posted: false,
         };
         Operation::new(ticket, MpId(1), Kind::Publish)
     }

@@ -151,6 +151,7 @@ pub(super) fn operation_record(cx: &Context, operation: &Operation) -> Option<Re
     record.flags.atomic = traced.atomic;
     record.flags.ahead = traced.ahead;
     record.flags.first = ticket.first;
+    record.flags.posted = ticket.posted;
     Some(record)
 }
 

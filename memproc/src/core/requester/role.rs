@@ -63,6 +63,7 @@ impl Requester {
             start: now,
             timeout: timeout.unwrap_or(self.default_timeout),
             first: false,
+            posted: false,
         }
     }
 
