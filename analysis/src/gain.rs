@@ -240,6 +240,7 @@ mod tests {
             wake_ns: 0.0,
             processors: 4,
             shared: 1.0,
+            carried_ns: 0.0,
         };
         Calibrated::new(script.finish(&breakdown).unwrap(), &costs).unwrap()
     }

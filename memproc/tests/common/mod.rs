@@ -564,7 +564,7 @@ impl Cluster {
         match request {
             Request::Declare(s) => format!("declare {}", s.name()),
             Request::Open(name) => format!("open {name}"),
-            Request::Access(access) => self.access_text(access),
+            Request::Access(access) | Request::Posted(access) => self.access_text(access),
             Request::Barrier { name, .. } => format!("barrier {name}"),
             Request::Publish => "publish".into(),
             Request::Cancel(id) => format!("cancel {id}"),
