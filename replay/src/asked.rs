@@ -22,7 +22,7 @@ const KINDS: [(bool, &[Component]); 2] = [
     (true, &[Component::Fault, Component::Cold]),
 ];
 
-/// Marks what processes did not wait for, of operations that began before `until`. So far, what was posted is marked.
+/// Takes the mark from posted reads that processes waited for after all, of operations that began before `until`.
 pub(crate) fn find(threads: &mut [Thread], times: &Breakdown, until: Nanos) {
     for process in times.by_process() {
         if let Some(thread) = threads.get_mut(process.ap.index()) {
@@ -33,7 +33,7 @@ pub(crate) fn find(threads: &mut [Thread], times: &Breakdown, until: Nanos) {
     }
 }
 
-/// Takes the mark from reads that a process waited for after all, in a part of its run.
+/// The same for one process, in a part of its run.
 fn waited_for(thread: &mut Thread, process: &PhaseTimes, part: Time) {
     for (remote, components) in KINDS {
         let is_one =

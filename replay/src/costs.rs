@@ -181,6 +181,10 @@ impl Costs {
 mod tests {
     use super::*;
 
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-6 * b.abs().max(1.0)
+    }
+
     #[test]
     fn a_longer_link_is_longer_on_the_way_and_takes_no_processor() {
         let here = NetworkRecord::typical();
@@ -189,7 +193,6 @@ mod tests {
         there.network.switch_us += 250.0;
         let before = Costs::of(&here);
         let after = before.with_transport(&here, &there);
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs().max(1.0);
         assert!(near(after.near_ns, before.near_ns + 250_000.0), "{after:?}");
         assert!(near(after.far_ns, before.far_ns + 250_000.0), "{after:?}");
         assert!(near(after.end_ns, before.end_ns), "{after:?}");
@@ -208,7 +211,6 @@ mod tests {
         there.carried_us = 20.0;
         let before = Costs::of(&here);
         let after = before.with_transport(&here, &there);
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs().max(1.0);
         assert!(near(after.end_ns, before.end_ns), "{after:?}");
         assert!(near(after.carried_ns, 20_000.0), "{after:?}");
         // What it takes is a part of the way.
@@ -230,7 +232,6 @@ mod tests {
         there.network.segments[0].total_us[0] += 3.0;
         let before = Costs::of(&here);
         let after = before.with_transport(&here, &there);
-        let near = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs().max(1.0);
         // A read has four ends, and two with its content, as a write has.
         assert!(near(after.end_ns, before.end_ns + 2_000.0), "{after:?}");
         assert!(near(after.near_ns, before.near_ns), "{after:?}");

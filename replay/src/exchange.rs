@@ -38,7 +38,7 @@ pub(crate) struct Exchange {
     divided: i32,
     processes: u32,
     object_bytes: u32,
-    /// Which objects a process accesses is another matter each time.
+    /// How often a process accesses each object differs from phase to phase.
     pub(crate) at_random: bool,
 }
 

@@ -127,14 +127,13 @@ fn hand_on(near: TcpStream, far: UnixStream, state: &Arc<State>) -> io::Result<(
 }
 
 /// One direction: a thread that reads, and writes what is due.
-fn carry<R, W>(from: R, to: W, end: fn(&W) -> io::Result<()>, state: &Arc<State>)
+fn carry<R, W>(from: R, mut to: W, end: fn(&W) -> io::Result<()>, state: &Arc<State>)
 where
     R: Read + AsFd + Send + 'static,
     W: Write + Send + 'static,
 {
     let its = Arc::clone(state);
     thread::spawn(move || {
-        let mut to = to;
         let _ = hand_on_bytes(from, &mut to, &its);
         let _ = end(&to);
     });
