@@ -73,7 +73,7 @@ fn same(run: &Path, list: &[Value], query: &str, keys: &[(&str, &str)]) {
     assert_eq!(only(list, keys), only(&found, &turned), "{query}");
 }
 
-const RECORD: [(&str, &str); 24] = [
+const RECORD: [(&str, &str); 25] = [
     ("start_ns", "start_ns"),
     ("duration_ns", "duration_ns"),
     ("wait_ns", "wait_ns"),
