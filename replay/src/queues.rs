@@ -11,13 +11,17 @@ use rustc_hash::FxHashMap;
 use crate::thread::{Step, Thread};
 
 /// The times that each process takes something between two barriers, on average, at least: fewer are not a loop.
-const FEWEST: usize = 8;
+const FEWEST: f64 = 8.0;
 
 /// The part of the accesses of the variable that take something, at least: who keeps more than a counter there looks at it otherwise.
 const MOSTLY: f64 = 0.9;
 
 /// What one process does over what another does, at least: less is what was divided evenly.
 const UNEVEN: f64 = 1.05;
+
+/// How much more often one process takes something than another, in standard deviations of what comes about by chance, at least:
+/// processes that take something now and then, as often as each other in the long run, do not take it from a queue.
+const BEYOND_CHANCE: f64 = 4.0;
 
 /// How often a process takes something, of all that it does, over the same of another, at most: work is as much each time, on
 /// average; a counter of what happens by chance is not.
@@ -82,14 +86,23 @@ pub(crate) fn find(threads: &mut [Thread]) {
 impl Accesses {
     fn are_a_queue(&self, takers: &[Done]) -> bool {
         let takes: usize = takers.iter().map(|d| d.takes).sum();
-        // The most over the least.
-        let spread = |of: &dyn Fn(&Done) -> f64| {
+        let ends = |of: &dyn Fn(&Done) -> f64| {
             let of = takers.iter().map(of);
-            of.clone().fold(0.0, f64::max) / of.fold(f64::INFINITY, f64::min)
+            (
+                of.clone().fold(f64::INFINITY, f64::min),
+                of.fold(0.0, f64::max),
+            )
         };
+        let spread = |of: &dyn Fn(&Done) -> f64| {
+            let (least, most) = ends(of);
+            most / least
+        };
+        let (least, most) = ends(&|d| d.takes as f64);
+        let mean = takes as f64 / takers.len() as f64;
         takers.len() > 1
-            && takes >= FEWEST * takers.len()
+            && mean >= FEWEST
             && takes as f64 >= MOSTLY * self.all as f64
+            && most - least > BEYOND_CHANCE * mean.sqrt()
             && spread(&|d| d.steps as f64) > UNEVEN
             && spread(&|d| d.takes as f64 / d.steps as f64) < ALIKE
     }

@@ -6,6 +6,7 @@
 //!   barriers in which one process computes nearly all.
 //! * *Operations per process* stay the same otherwise. A process does what the recorded one at the same place among all does; with
 //!   [`Scale::content`] times the bytes.
+//! * *Work queues*: what processes take from a [queue](crate::queues) is as much altogether, and taken by whoever comes first.
 //! * *Everyone*: where each process accesses what [everyone](crate::exchange) owns, each has as many more to access as there are more processes:
 //!   a visit of another process's object, or a section there, becomes one of each process in its place. Parts of what is divided are
 //!   smaller.
@@ -13,8 +14,8 @@
 //!   process has such objects of its own. One that others write too (a counter, a queue, a lock) is one for all, at the same
 //!   place among all.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use dosmos_proto::topology::{ApplicationProcess, MemoryProcess};
 use dosmos_proto::{ApId, GroupId, MpId, ObjectId, Topology, TopologyBuilder, VarId, Variable};
@@ -64,6 +65,19 @@ enum Work {
     OfEach,
     /// This process.
     Alone(usize),
+}
+
+/// What a process does, of what recorded ones did.
+struct Share {
+    /// The recorded process that it does as.
+    like: usize,
+    /// Which of as many processes that do as that one it is: what that one took from a queue is divided among them.
+    copy: usize,
+    copies: usize,
+    /// Those from the one after `like` up to this one no process does as: it takes what they took from a queue.
+    before: usize,
+    /// What is computed of it, as all that a process computes is changed by the number of processes, and the work of a queue is not.
+    times: f64,
 }
 
 /// Processes and variables of the other run, as they are needed.
@@ -159,14 +173,13 @@ impl Script {
                 ..*recorded
             };
             let mut carried = Thinking::default();
-            let (copy, copies) = places.copy(i);
-            let dealt = match copies {
-                1 => Cow::Borrowed(&recorded.steps),
-                _ => Cow::Owned(dealt(&recorded.steps, copy, copies)),
-            };
-            for visit in visits(&dealt) {
+            let dealt = places.share(i).dealt(&self.threads);
+            let visits = dealt
+                .iter()
+                .flat_map(|(of, steps)| visits(steps).map(|v| (*of, v)));
+            for (of, visit) in visits {
                 let first = thread.steps.len();
-                places.visit(visit, like, i, &mut thread.steps)?;
+                places.visit(visit, of, i, &mut thread.steps)?;
                 steps += thread.steps.len() - first;
                 if steps > MOST_SCALED {
                     return None;
@@ -260,11 +273,16 @@ impl Places {
         like(process, self.recorded, self.processes)
     }
 
-    /// Which of the processes that do what one did this is, and how many there are.
-    fn copy(&self, process: usize) -> (usize, usize) {
+    fn share(&self, process: usize) -> Share {
         let like = self.like(process);
         let first = |like: usize| (like * self.processes).div_ceil(self.recorded);
-        (process - first(like), first(like + 1) - first(like))
+        Share {
+            like,
+            copy: process - first(like),
+            copies: first(like + 1) - first(like),
+            before: self.like(process + 1),
+            times: self.processes as f64 / self.recorded as f64,
+        }
     }
 
     /// Where a recorded memory process is among all.
@@ -365,38 +383,74 @@ impl Places {
     }
 }
 
-/// The steps of number `copy` of the `copies` processes that do what one did: the work that it took from a queue is divided among them.
-fn dealt(steps: &[Step], copy: usize, copies: usize) -> Vec<Step> {
-    let mut dealt: Vec<Step> = Vec::with_capacity(steps.len());
-    let mut works = queues::works(steps).enumerate().peekable();
-    let mut at = 0;
-    // What lies before a step that is left out lies before the next one.
-    let mut before: Option<Thinking> = None;
-    let mut taken = |step: &Step, times: f64, before: &mut Option<Thinking>| {
-        let thinking = before.take().unwrap_or_else(|| step.thinking.times(times));
-        dealt.push(Step { thinking, ..*step });
-    };
-    while let Some(step) = steps.get(at) {
-        let Some((number, work)) = works.next_if(|(_, work)| work.start == at) else {
-            taken(step, 1.0, &mut before);
-            at += 1;
-            continue;
-        };
-        if number % copies == copy {
-            // All that process would do is divided among as many.
-            taken(step, 1.0, &mut before);
-            for step in &steps[work.start + 1..work.end] {
-                taken(step, copies as f64, &mut before);
-            }
-            // What is done last lies before the step with which it takes more.
-            let last = steps.get(work.end).map(|s| s.thinking);
-            before = last.map(|thinking| thinking.times(copies as f64));
-        } else {
-            before.get_or_insert(step.thinking);
+/// What a process of another number of processes does, of what recorded ones did.
+#[derive(Debug, Default)]
+struct Dealt {
+    /// Steps one after another, and the recorded process that did them.
+    parts: Vec<(usize, Vec<Step>)>,
+    /// What lies before a step that is left out lies before the next one.
+    before: Option<Thinking>,
+}
+
+impl Dealt {
+    fn push(&mut self, of: usize, step: &Step, times: f64) {
+        let thinking = self.before.take();
+        let thinking = thinking.unwrap_or_else(|| step.thinking.times(times));
+        let step = Step { thinking, ..*step };
+        match self.parts.last_mut() {
+            Some((last, steps)) if *last == of => steps.push(step),
+            _ => self.parts.push((of, vec![step])),
         }
-        at = work.end;
     }
-    dealt
+
+    /// Work that a process took from a queue, up to where it took more.
+    fn work(&mut self, of: usize, steps: &[Step], work: &Range<usize>, times: f64) {
+        self.push(of, &steps[work.start], times);
+        for step in &steps[work.start + 1..work.end] {
+            self.push(of, step, times);
+        }
+        // What is done last lies before the step with which it takes more.
+        let last = steps.get(work.end).map(|s| s.thinking);
+        self.before = last.map(|thinking| thinking.times(times));
+    }
+}
+
+impl Share {
+    /// The steps of the process.
+    fn dealt(&self, threads: &[Thread]) -> Vec<(usize, Vec<Step>)> {
+        let mut dealt = Dealt::default();
+        let steps = threads.get(self.like).map_or(&[][..], |t| &t.steps);
+        let mut works = queues::works(steps).enumerate().peekable();
+        let mut at = 0;
+        while let Some(step) = steps.get(at) {
+            let Some((number, work)) = works.next_if(|(_, work)| work.start == at) else {
+                if let Some(queue) = step.takes_from {
+                    self.take_of_others(queue, threads, &mut dealt);
+                }
+                dealt.push(self.like, step, 1.0);
+                at += 1;
+                continue;
+            };
+            at = work.end;
+            if number % self.copies == self.copy {
+                dealt.work(self.like, steps, &work, self.times);
+            } else {
+                dealt.before.get_or_insert(step.thinking);
+            }
+        }
+        dealt.parts
+    }
+
+    /// The work of those that no process is like, before the process takes from the queue for the last time.
+    fn take_of_others(&self, queue: u32, threads: &[Thread], dealt: &mut Dealt) {
+        for other in self.like + 1..self.before {
+            let steps = threads.get(other).map_or(&[][..], |t| &t.steps);
+            let is_of_it = |work: &Range<usize>| steps[work.start].takes_from == Some(queue);
+            for work in queues::works(steps).filter(is_of_it) {
+                dealt.work(other, steps, &work, self.times);
+            }
+        }
+    }
 }
 
 /// The steps of a process, those that belong together in one: what it does at one object before it goes on to another, and a section as

@@ -73,6 +73,12 @@ fn what_was_divided_evenly_stays_divided() {
 }
 
 #[test]
+fn what_one_took_more_of_by_chance_stays_with_it() {
+    let run = takes([60, 46], |_, _| {});
+    near(&replayed(&run, &costs()), 60);
+}
+
+#[test]
 fn a_counter_that_is_read_as_well_deals_nothing_out() {
     let run = takes([30, 10], |run, ap| {
         run.does(ap, 0, Op::Read, 0, 10 * US);
@@ -120,6 +126,19 @@ fn with_more_processes_there_is_no_more_work() {
         let least = 2 * (40 + n) + barriers;
         assert!((least..=most).contains(&outcome.messages), "{outcome:?}");
     }
+}
+
+#[test]
+fn with_fewer_processes_there_is_as_much_work() {
+    let run = takes([30, 10], |_, _| {});
+    let outcome = scaled(&run, 1).expect("a run");
+    near(&outcome, 40);
+    // Forty times something is taken, and once nothing is left; two barriers.
+    assert_eq!(outcome.messages, 2 * (40 + 1 + 2), "{outcome:?}");
+}
+
+#[test]
+fn the_counter_is_as_near_to_another_process_once_it_is_moved_there() {
     // Moved elsewhere, the counter is as near to the other.
     let run = takes([90, 30], |_, _| {});
     let elsewhere = Change {
