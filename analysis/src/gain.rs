@@ -241,6 +241,7 @@ mod tests {
             processors: 4,
             shared: 1.0,
             carried_ns: 0.0,
+            carried_ns_per_byte: 0.0,
         };
         Calibrated::new(script.finish(&breakdown).unwrap(), &costs).unwrap()
     }

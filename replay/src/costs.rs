@@ -36,6 +36,8 @@ pub struct Costs {
     pub shared: f64,
     /// Processor time that what lies between two processes takes on the same machine to hand a message on, such as a proxy.
     pub carried_ns: f64,
+    /// The same for each byte of content.
+    pub carried_ns_per_byte: f64,
 }
 
 /// What software takes in a running program, where other processes have had the processor and its caches in between, over
@@ -99,27 +101,30 @@ impl Costs {
             wake_ns: WAKE_NS,
             processors: record.processors.max(1),
             shared: SHARED,
-            carried_ns: 1e3 * record.carried_us,
+            carried_ns: 1e3 * record.carried_us[0],
+            carried_ns_per_byte: 1e3 * record.carried_us[1],
         }
     }
 
     /// These costs of a run over one transport, `here`, as they are over another, `there`: what messages take more by
     /// microbenchmark they take more in the run. Between an application process and its memory process a read has four ends of
     /// messages: what it takes more is of these, but not more than an end takes more software elsewhere; the rest is on its two ways.
-    /// What a byte takes more is half of what it takes more in a read or a write, each of which has two ends with content: contents
-    /// go other ways than other messages where processes share files.
+    /// What a byte takes more is half of what it takes more in a read or a write, each of which has two ends with content, less what
+    /// takes it from one to the other: contents go other ways than other messages where processes share files.
     pub(crate) fn with_transport(&self, here: &NetworkRecord, there: &NetworkRecord) -> Self {
         let more = |of: fn(&NetworkRecord) -> f64| 1e3 * (of(there) - of(here));
         let read_ns = more(|r| r.hop.read_us[0]);
         let end_more_ns = (read_ns / 4.0).min(more(end_us).max(0.0));
         // Where others need the processors, waking who hands messages on takes as much less as everything else.
         let in_the_run = self.end_ns / (1e3 * end_us(here)).max(1.0);
-        let carried_ns = more(|r| r.carried_us).max(0.0) * in_the_run.min(1.0);
+        let carried_ns = more(|r| r.carried_us[0]).max(0.0) * in_the_run.min(1.0);
         let near_more_ns = ((read_ns - 4.0 * end_more_ns) / 2.0 - carried_ns).max(0.0);
         let end_ns = (self.end_ns + end_more_ns).max(1.0);
         let between_ns = self.between * self.end_ns + more(end_us);
         let way_ns = more(way_us) - carried_ns;
-        let byte_ns = (more(|r| r.hop.read_us[1]) + more(|r| r.hop.write_us[1])) / 4.0;
+        let carried_byte_ns = more(|r| r.carried_us[1]).max(0.0);
+        let content_ns = (more(|r| r.hop.read_us[1]) + more(|r| r.hop.write_us[1])) / 2.0;
+        let byte_ns = (content_ns - carried_byte_ns) / 2.0;
         Self {
             end_ns,
             near_ns: self.near_ns + near_more_ns,
@@ -128,6 +133,7 @@ impl Costs {
             far_ns: (self.far_ns + way_ns).max(0.0),
             link_ns: (self.link_ns + way_ns).max(0.0),
             carried_ns: self.carried_ns + carried_ns,
+            carried_ns_per_byte: self.carried_ns_per_byte + carried_byte_ns,
             ..*self
         }
     }
@@ -140,6 +146,11 @@ impl Costs {
     /// The same of a message between memory processes.
     pub(crate) fn end_between(&self, bytes: u32) -> Time {
         self.between * self.end_ns + self.end_ns_per_byte * f64::from(bytes)
+    }
+
+    /// Processor time to hand on a message with that much content.
+    pub(crate) fn carried(&self, bytes: u32) -> Time {
+        self.carried_ns + self.carried_ns_per_byte * f64::from(bytes)
     }
 
     /// The same costs with software that takes `share` of the time.
@@ -208,7 +219,7 @@ mod tests {
         let mut there = here.clone();
         there.hop.read_us[0] += 600.0;
         there.network.switch_us += 300.0;
-        there.carried_us = 20.0;
+        there.carried_us = [20.0, 0.0];
         let before = Costs::of(&here);
         let after = before.with_transport(&here, &there);
         assert!(near(after.end_ns, before.end_ns), "{after:?}");
@@ -221,6 +232,28 @@ mod tests {
         let after = cheap.with_transport(&here, &there);
         assert!(near(after.carried_ns, 10_000.0), "{after:?}");
         assert!(near(after.near_ns, cheap.near_ns + 290_000.0), "{after:?}");
+    }
+
+    #[test]
+    fn of_what_a_byte_takes_more_what_hands_it_on_takes_its_part() {
+        let here = NetworkRecord::typical();
+        let mut there = here.clone();
+        for line in [&mut there.hop.read_us, &mut there.hop.write_us] {
+            line[1] += 0.0014;
+        }
+        there.carried_us = [20.0, 0.0006];
+        let before = Costs::of(&here);
+        let after = before.with_transport(&here, &there);
+        assert!(near(after.carried_ns_per_byte, 0.6), "{after:?}");
+        // The rest is of two ends.
+        assert!(
+            near(after.end_ns_per_byte, before.end_ns_per_byte + 0.4),
+            "{after:?}"
+        );
+        assert!(
+            near(after.carried(1000), after.carried_ns + 600.0),
+            "{after:?}"
+        );
     }
 
     #[test]

@@ -364,9 +364,9 @@ impl<'a> Engine<'a> {
         let m = self.messages.get(message);
         let all = self.places.processes() as Process;
         match m.way.get(usize::from(m.at)) {
-            Some(to) if self.costs.carried_ns > 0.0 => {
-                self.host
-                    .give(all + to, self.costs.carried_ns, Job::Carried(message));
+            Some(to) if self.costs.carried(m.bytes) > 0.0 => {
+                let needs = self.costs.carried(m.bytes);
+                self.host.give(all + to, needs, Job::Carried(message));
             }
             _ => self.under_way(message),
         }

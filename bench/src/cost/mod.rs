@@ -65,6 +65,13 @@ pub(crate) async fn run(args: CostArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Seconds that the plain sequential program takes, in a process of its own.
+pub(crate) fn sequential(program: &str) -> anyhow::Result<f64> {
+    let programs = chosen(&[program.to_owned()], false)?;
+    let program = programs.first().context("no program")?;
+    Ok(ways::sequential(program)?.figures.seconds)
+}
+
 /// The sequential program, in this process.
 fn alone(programs: &[Program]) -> anyhow::Result<()> {
     for program in programs {

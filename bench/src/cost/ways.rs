@@ -112,7 +112,7 @@ impl Way {
     }
 }
 
-fn sequential(program: &Program) -> anyhow::Result<Run> {
+pub(super) fn sequential(program: &Program) -> anyhow::Result<Run> {
     let output = Command::new(std::env::current_exe()?)
         .args(["cost", "--alone", &program.to_string()])
         .output()?;

@@ -28,7 +28,9 @@ pub(crate) use behind::Behind;
 pub(crate) use peer::Link;
 
 /// Sizes of messages, in bytes.
-const SIZES: [usize; 9] = [0, 64, 256, 1024, 4096, 16_384, 65_536, 131_072, 262_144];
+const SIZES: [usize; 10] = [
+    0, 64, 256, 1024, 4096, 16_384, 65_536, 131_072, 262_144, 1_048_576,
+];
 /// Messages before those that count.
 const WARM_UP: u32 = 200;
 /// Sizes of an application process's reads and writes, in elements of 8 bytes.
@@ -80,16 +82,17 @@ pub(super) async fn measure(
             read_us: hop_line(&hops, "local_read"),
             write_us: hop_line(&hops, "local_write"),
         },
-        carried_us: spread(carried)[1],
+        carried_us: [0, 1]
+            .map(|i| spread(carried.iter().map(|line: &[f64; 2]| line[i]).collect())[1]),
     };
     Ok((record, sizes))
 }
 
-/// Messages of each size between two processes, and the processor time in µs that what lies between took for one of the smallest.
+/// Messages of each size between two processes, and the processor time in µs that what lies between took for one of that many bytes.
 async fn one_run(
     args: &NetworkArgs,
     delay: Option<Duration>,
-) -> anyhow::Result<(Vec<MessageSample>, f64)> {
+) -> anyhow::Result<(Vec<MessageSample>, [f64; 2])> {
     let scratch = tempfile::tempdir()?;
     let socket = scratch.path().join("echo.sock");
     let slow = delay
@@ -108,7 +111,7 @@ async fn one_run(
         slow.as_ref()
             .map_or(0.0, |l| l.processor().as_secs_f64() * 1e6)
     };
-    let mut carried_us = None;
+    let mut carried = Vec::new();
     let mut samples = Vec::new();
     for bytes in SIZES {
         link.measure(bytes, WARM_UP.min(args.messages)).await?;
@@ -117,7 +120,7 @@ async fn one_run(
         let before = between();
         let measured = link.measure(bytes, messages).await?;
         let between = between() - before;
-        carried_us.get_or_insert(between / (2.0 * f64::from(messages)));
+        carried.push((bytes as f64, between / (2.0 * f64::from(messages))));
         // There and back are two messages of two ends each.
         let ends = 4.0 * f64::from(messages);
         samples.push(MessageSample {
@@ -127,7 +130,8 @@ async fn one_run(
             system_us: (micros(measured.cpu.system) - between).max(0.0) / ends,
         });
     }
-    Ok((samples, carried_us.unwrap_or(0.0)))
+    let carried_us = dosmos_model::inputs::network::line(carried.into_iter());
+    Ok((samples, carried_us))
 }
 
 /// A line of the `latency` program.

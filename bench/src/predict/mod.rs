@@ -8,7 +8,7 @@
 //! | `together` | two groups | one |
 //! | `four`, `eight` | two processes | four, and eight |
 //! | `half` | four processes | two |
-//! | `size` | the program | on more data, [`SIZES`] saying how much work and content that is |
+//! | `size` | the program | on more data: how much more work that is the plain sequential program says, run on both; of content, [`SIZES`](sizes) |
 //! | `tcp` | Unix sockets | TCP: costs of messages by microbenchmark of both |
 //! | `slow` | Unix sockets | every link [250 µs](runs::DELAY) longer, by a proxy that the processes advertise; costs as for `tcp` |
 //!
@@ -18,11 +18,12 @@
 //! predicted / measured − 1, in each round. What a replay cannot say (it does not come to an end, as records are missing) is an error of
 //! that row, and listed.
 //!
-//! Schema of the JSON: `machine`, `runs`, `unix`, `tcp` and `slow` (network records), `rows`: `program`, `case`, `measured_us`, `before_us`,
+//! Schema of the JSON: `machine`, `runs`, `unix`, `tcp` and `slow` (network records), `work` (of case `size`, by program), `rows`: `program`, `case`, `measured_us`, `before_us`,
 //! `predicted_us`, `errors` (a list each, by round), `failed`; and `summary`: `failed` (rows), and `rounds`, `medians` and `again`, of each of which the absolute
 //! errors have `count`, `median`, `within_10` and `within_25`. `again` is what one run after says of another one: the noise of the measurement.
 
 mod runs;
+mod sizes;
 
 use anyhow::Context;
 use dosmos_cli::args::Format;
@@ -57,41 +58,6 @@ const PROGRAMS: [&str; 13] = [
 ];
 
 const PROCESSES: usize = 4;
-
-/// A program on more data.
-struct More {
-    program: &'static str,
-    /// These take the place of its own ones of the same names.
-    arguments: &'static str,
-    scale: Scale,
-}
-
-/// Rows are divided among processes, and borders are columns long; FFT computes n log n of its square of points, LU the
-/// third power of its rows, in as many blocks.
-const SIZES: [More; 10] = [
-    more("sor", "--rows 4000", 2.0, 1.0),
-    more("is", "--keys 2097152", 2.0, 1.0),
-    more("barnes", "--bodies 32768", 2.14, 2.0),
-    more("sphere", "--rows 768", 2.0, 1.0),
-    more("water", "--molecules 1000", 4.0, 2.0),
-    more("spmv", "--rows 26000", 2.0, 2.0),
-    more("fft", "--side 2048", 4.4, 4.0),
-    more("lu", "--n 2048 --block 128", 8.0, 4.0),
-    more("radix", "--keys 2097152", 2.0, 2.0),
-    more("edge", "--rows 2048", 2.0, 1.0),
-];
-
-const fn more(program: &'static str, arguments: &'static str, work: f64, content: f64) -> More {
-    More {
-        program,
-        arguments,
-        scale: Scale {
-            processes: None,
-            work,
-            content,
-        },
-    }
-}
 
 impl Case {
     const ALL: [Self; 9] = [
@@ -142,27 +108,27 @@ impl Case {
     /// The program with its arguments before and after; none if the case is not one of this program.
     fn programs(self, program: &str) -> Option<[String; 2]> {
         let after = match self {
-            Self::Size => with_arguments(program, on_more(program)?.arguments),
+            Self::Size => sizes::on_more(program)?,
             _ => program.to_owned(),
         };
         Some([program.to_owned(), after])
     }
 
     /// Another number of processes, or more data.
-    fn scale(self, program: &str) -> Option<Scale> {
+    fn scale(self, program: &str, records: &Records) -> anyhow::Result<Option<Scale>> {
         let processes = |count| {
             Some(Scale {
                 processes: Some(count),
                 ..Scale::default()
             })
         };
-        match self {
+        Ok(match self {
             Self::Four => processes(4),
             Self::Eight => processes(8),
             Self::Half => processes(2),
-            Self::Size => on_more(program).map(|more| more.scale),
+            Self::Size => Some(sizes::scale(program, &records.work)?),
             Self::Processors | Self::Groups | Self::Together | Self::Tcp | Self::Slow => None,
-        }
+        })
     }
 
     fn change(self) -> anyhow::Result<Change> {
@@ -176,26 +142,6 @@ impl Case {
         }
         Ok(change)
     }
-}
-
-/// How a program runs on more data.
-fn on_more(program: &str) -> Option<&'static More> {
-    let name = program.split_whitespace().next()?;
-    SIZES.iter().find(|more| more.program == name)
-}
-
-/// A program with other values of some of its arguments.
-fn with_arguments(program: &str, others: &str) -> String {
-    let mut words: Vec<&str> = program.split_whitespace().collect();
-    let others: Vec<&str> = others.split_whitespace().collect();
-    for other in others.chunks(2) {
-        let known = words.iter().position(|w| Some(w) == other.first());
-        match (known.and_then(|at| words.get_mut(at + 1)), other) {
-            (Some(value), [_, new]) => *value = new,
-            (_, other) => words.extend(other),
-        }
-    }
-    words.join(" ")
 }
 
 /// A cluster of Unix sockets over TCP.
@@ -234,7 +180,6 @@ struct Row {
 pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
     anyhow::ensure!(args.runs > 0, "--runs must be at least 1");
     let runs = Runs::of(&args)?;
-    let records = runs.records().await?;
     let cases = match args.cases.is_empty() {
         true => Case::ALL.to_vec(),
         false => args.cases.clone(),
@@ -243,6 +188,11 @@ pub(crate) async fn run(args: PredictArgs) -> anyhow::Result<()> {
         true => PROGRAMS.map(str::to_owned).to_vec(),
         false => args.programs.clone(),
     };
+    let on_more: &[String] = match cases.contains(&Case::Size) {
+        true => &programs,
+        false => &[],
+    };
+    let records = runs.records(on_more).await?;
     let mut rows = Vec::new();
     for program in &programs {
         for &case in &cases {
@@ -312,7 +262,7 @@ impl Row {
         let measured = after.measured().0 as f64 / 1e3;
         let before = run.measured().0 as f64 / 1e3;
         let mut replay = Calibrated::new(run, &Costs::of(here)).context("the replay has no end")?;
-        if let Some(scale) = self.case.scale(program) {
+        if let Some(scale) = self.case.scale(program, records)? {
             let scaled = replay.scaled(&scale);
             replay = scaled
                 .context("no law says what another number of processes would do in this cluster")?;
@@ -415,7 +365,7 @@ fn print(args: &PredictArgs, records: &Records, rows: &[Row]) -> anyhow::Result<
     let all = Summary::of(rows.iter());
     if args.format == Format::Json {
         let all = json!({ "machine": machine(), "runs": args.runs, "unix": records.unix, "tcp": records.tcp, "slow": records.slow,
-            "rows": rows, "summary": all });
+            "work": records.work,             "rows": rows, "summary": all });
         output::text(&(serde_json::to_string_pretty(&all)? + "\n"));
         return Ok(());
     }
@@ -486,27 +436,6 @@ mod tests {
                 _ => [PROCESSES, PROCESSES],
             };
             assert_eq!(processes, expected, "{case:?}");
-        }
-    }
-
-    #[test]
-    fn more_data_is_other_arguments_of_the_same_program() {
-        let [before, after] = Case::Size.programs(PROGRAMS[0]).unwrap();
-        assert_eq!(before, PROGRAMS[0]);
-        assert_eq!(after, PROGRAMS[0].replace("--rows 2000", "--rows 4000"));
-        assert_eq!(
-            with_arguments("lu --n 4", "--n 8 --block 2"),
-            "lu --n 8 --block 2"
-        );
-        assert!(Case::Size.programs("random --operations 4000").is_none());
-        for more in SIZES {
-            let name = more.program;
-            let program = PROGRAMS.iter().find(|p| p.starts_with(name)).unwrap();
-            let mut examples = dosmos_examples::catalog().iter();
-            let example = examples.find(|app| app.name == name).unwrap();
-            let words = with_arguments(program, more.arguments);
-            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-            example.check(&words[1..]).unwrap();
         }
     }
 

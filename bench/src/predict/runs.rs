@@ -12,6 +12,7 @@ use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::sizes::{self, Work};
 use crate::args::{Case, NetworkArgs, PredictArgs};
 use crate::network;
 use crate::run::{Ran, run_in};
@@ -19,12 +20,13 @@ use crate::run::{Ran, run_in};
 /// By how much a slowed link is longer, in each direction.
 pub(super) const DELAY: Duration = Duration::from_micros(250);
 
-/// What messages cost over each kind of link.
+/// What messages cost over each kind of link, and how much more work programs have on more data.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Records {
     pub(super) unix: NetworkRecord,
     pub(super) tcp: NetworkRecord,
     pub(super) slow: NetworkRecord,
+    pub(super) work: Work,
 }
 
 /// The file with them in a directory of kept runs.
@@ -69,8 +71,8 @@ impl Runs {
         })
     }
 
-    /// What messages cost: measured, or as it was when the runs were made.
-    pub(super) async fn records(&self) -> anyhow::Result<Records> {
+    /// What messages cost, and what these programs do on more data: measured, or as it was when the runs were made.
+    pub(super) async fn records(&self, on_more: &[String]) -> anyhow::Result<Records> {
         let dir = match self {
             Self::Kept(dir) => {
                 let file = dir.join(RECORDS);
@@ -84,6 +86,7 @@ impl Runs {
             unix: network::measure(&quick(true), None).await?.0,
             tcp: network::measure(&quick(false), None).await?.0,
             slow: network::measure(&quick(true), Some(DELAY)).await?.0,
+            work: sizes::work(on_more)?,
         };
         if let Some(dir) = dir {
             let file = dir.join(RECORDS);

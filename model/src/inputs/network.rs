@@ -50,10 +50,10 @@ pub struct NetworkRecord {
     pub network: Network,
     /// Between an application process and its memory process.
     pub hop: Hop,
-    /// Processor time that something between two processes takes on the same machine to hand a message on, such as a proxy; 0 where
-    /// there is nothing.
+    /// Processor time that something between two processes takes on the same machine to hand on a message of that many bytes, such as
+    /// a proxy; 0 where there is nothing.
     #[serde(default)]
-    pub carried_us: f64,
+    pub carried_us: Line,
 }
 
 impl NetworkRecord {
@@ -81,7 +81,7 @@ impl NetworkRecord {
                 read_us: [18.4, 0.0003],
                 write_us: [18.4, 0.0003],
             },
-            carried_us: 0.0,
+            carried_us: [0.0; 2],
         }
     }
 
@@ -94,13 +94,13 @@ impl NetworkRecord {
         if self.processors == 0 {
             return Err(crate::error::invalid("processors", 0.0, "at least 1"));
         }
-        non_negative("carried_us", self.carried_us)?;
         for (name, line) in [
-            ("read_us", self.hop.read_us),
-            ("write_us", self.hop.write_us),
+            ("hop.read_us", self.hop.read_us),
+            ("hop.write_us", self.hop.write_us),
+            ("carried_us", self.carried_us),
         ] {
-            non_negative(&format!("hop.{name}[0]"), line[0])?;
-            non_negative(&format!("hop.{name}[1]"), line[1])?;
+            non_negative(&format!("{name}[0]"), line[0])?;
+            non_negative(&format!("{name}[1]"), line[1])?;
         }
         Ok(())
     }

@@ -352,18 +352,21 @@ fn what_hands_messages_on_needs_a_processor_too() {
     let mut run = Run::of(2);
     run.does(0, 30 * MS, Op::Read, 0, 0);
     for _ in 0..10 {
-        run.does(1, 0, Op::Read, 1, 10 * US);
+        run.does(1, 0, Op::Read, 1, 10 * US).bytes = 1000;
     }
-    let length = |carried_ns: f64| {
+    let length = |carried_ns: f64, carried_ns_per_byte: f64| {
         let costs = Costs {
             processors: 1,
             carried_ns,
+            carried_ns_per_byte,
             ..costs()
         };
         run.script().replay(&costs, &Change::default()).length.0 / US
     };
     // There and back, eleven times.
-    assert_eq!(length(50e3) - length(0.0), 22 * 50);
+    assert_eq!(length(50e3, 0.0) - length(0.0, 0.0), 22 * 50);
+    // The content goes one way; the read of the first process has none.
+    assert_eq!(length(0.0, 20.0) - length(0.0, 0.0), 10 * 20);
 }
 
 #[test]

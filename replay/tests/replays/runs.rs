@@ -31,6 +31,7 @@ pub(crate) fn costs() -> Costs {
         processors: 8,
         shared: 1.0,
         carried_ns: 0.0,
+        carried_ns_per_byte: 0.0,
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn network() -> NetworkRecord {
             read_us: [30.0, 0.0],
             write_us: [30.0, 0.0],
         },
-        carried_us: 0.0,
+        carried_us: [0.0; 2],
     }
 }
 

@@ -1,0 +1,149 @@
+//! Programs on more data. How much more they compute is measured, with the plain sequential program on both: the operations that are
+//! counted say too little where the data leaves a cache, or larger blocks are computed in less time per operation.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context;
+use dosmos_cli::output;
+use dosmos_replay::Scale;
+
+use crate::cost;
+use crate::statistics::spread;
+
+/// What the sequential program takes on more data over what it takes on the data of the run, by program.
+pub(super) type Work = BTreeMap<String, f64>;
+
+/// Pairs of sequential runs: one of them tells little, as some take a tenth of a second.
+const PAIRS: usize = 9;
+
+/// A program on more data.
+struct More {
+    program: &'static str,
+    /// These take the place of its own ones of the same names.
+    arguments: &'static str,
+    /// Bytes of an access over what they were.
+    content: f64,
+}
+
+/// Rows are divided among processes, and borders are columns long; FFT has a square of points, LU one of as many blocks.
+const SIZES: [More; 10] = [
+    more("sor", "--rows 4000", 1.0),
+    more("is", "--keys 2097152", 1.0),
+    more("barnes", "--bodies 32768", 2.0),
+    more("sphere", "--rows 768", 1.0),
+    more("water", "--molecules 1000", 2.0),
+    more("spmv", "--rows 26000", 2.0),
+    more("fft", "--side 2048", 4.0),
+    more("lu", "--n 2048 --block 128", 4.0),
+    more("radix", "--keys 2097152", 2.0),
+    more("edge", "--rows 2048", 1.0),
+];
+
+const fn more(program: &'static str, arguments: &'static str, content: f64) -> More {
+    More {
+        program,
+        arguments,
+        content,
+    }
+}
+
+fn find(program: &str) -> Option<&'static More> {
+    let name = program.split_whitespace().next()?;
+    SIZES.iter().find(|more| more.program == name)
+}
+
+/// The program on more data; none if nothing says what that is.
+pub(super) fn on_more(program: &str) -> Option<String> {
+    find(program).map(|more| with_arguments(program, more.arguments))
+}
+
+/// How a run on more data differs.
+pub(super) fn scale(program: &str, work: &Work) -> anyhow::Result<Scale> {
+    let known = find(program).zip(work.get(program));
+    let (more, work) =
+        known.context("nothing says how much more work this program has on more data")?;
+    Ok(Scale {
+        processes: None,
+        work: *work,
+        content: more.content,
+    })
+}
+
+/// Measures the programs, in turns.
+pub(super) fn work(programs: &[String]) -> anyhow::Result<Work> {
+    let mut work = Work::new();
+    for program in programs {
+        let Some(other) = on_more(program) else {
+            continue;
+        };
+        output::note(&format!("{program}: alone, and on more data"));
+        let seconds =
+            |program: &str| cost::sequential(program).with_context(|| format!("{program}, alone"));
+        let ratios = (0..PAIRS).map(|i| {
+            let (before, after) = match i % 2 == 0 {
+                true => {
+                    let before = seconds(program)?;
+                    (before, seconds(&other)?)
+                }
+                false => {
+                    let after = seconds(&other)?;
+                    (seconds(program)?, after)
+                }
+            };
+            Ok(after / before)
+        });
+        let ratios: Vec<f64> = ratios.collect::<anyhow::Result<_>>()?;
+        work.insert(program.clone(), spread(ratios)[1]);
+    }
+    Ok(work)
+}
+
+/// A program with other values of some of its arguments.
+fn with_arguments(program: &str, others: &str) -> String {
+    let mut words: Vec<&str> = program.split_whitespace().collect();
+    let others: Vec<&str> = others.split_whitespace().collect();
+    for other in others.chunks(2) {
+        let known = words.iter().position(|w| Some(w) == other.first());
+        match (known.and_then(|at| words.get_mut(at + 1)), other) {
+            (Some(value), [_, new]) => *value = new,
+            (_, other) => words.extend(other),
+        }
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PROGRAMS;
+    use super::*;
+
+    #[test]
+    fn more_data_is_other_arguments_of_the_same_program() {
+        let after = on_more(PROGRAMS[0]).unwrap();
+        assert_eq!(after, PROGRAMS[0].replace("--rows 2000", "--rows 4000"));
+        assert_eq!(
+            with_arguments("lu --n 4", "--n 8 --block 2"),
+            "lu --n 8 --block 2"
+        );
+        assert!(on_more("random --operations 4000").is_none());
+        for more in SIZES {
+            let name = more.program;
+            let program = PROGRAMS.iter().find(|p| p.starts_with(name)).unwrap();
+            let mut examples = dosmos_examples::catalog().iter();
+            let example = examples.find(|app| app.name == name).unwrap();
+            let words = with_arguments(program, more.arguments);
+            let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
+            example.check(&words[1..]).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_run_on_more_data_has_the_work_that_was_measured() {
+        let program = "fft --side 1024 --iterations 8";
+        let work = Work::from([(program.to_owned(), 3.7)]);
+        let known = scale(program, &work).unwrap();
+        assert_eq!((known.work, known.content), (3.7, 4.0));
+        // Of this one it was not.
+        scale("fft --side 512", &work).unwrap_err();
+    }
+}
