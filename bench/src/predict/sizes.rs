@@ -1,5 +1,7 @@
 //! Programs on more data. How much more they compute is measured, with the plain sequential program on both: the operations that are
-//! counted say too little where the data leaves a cache, or larger blocks are computed in less time per operation.
+//! counted say too little where the data leaves a cache, or larger blocks are computed in less time per operation. Where a process
+//! computes with its own part of the data only, the sequential program does too, in as many processes at once, since a part is in
+//! caches where all would not be.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +9,7 @@ use anyhow::Context;
 use dosmos_cli::output;
 use dosmos_replay::Scale;
 
+use super::PROCESSES;
 use crate::cost;
 use crate::statistics::spread;
 
@@ -23,27 +26,39 @@ struct More {
     arguments: &'static str,
     /// Bytes of an access over what they were.
     content: f64,
+    alone: Alone,
 }
 
+/// What the sequential program is run on.
+enum Alone {
+    /// On all of the data, as each process computes with that of others too, in one process.
+    All,
+    /// On the part of each process, in as many at once: with these arguments, and on more data these.
+    Parts(&'static str, &'static str),
+}
+use Alone::{All, Parts};
+
 /// Rows are divided among processes, and borders are columns long; FFT has a square of points, LU one of as many blocks.
+#[rustfmt::skip]
 const SIZES: [More; 10] = [
-    more("sor", "--rows 4000", 1.0),
-    more("is", "--keys 2097152", 1.0),
-    more("barnes", "--bodies 32768", 2.0),
-    more("sphere", "--rows 768", 1.0),
-    more("water", "--molecules 1000", 2.0),
-    more("spmv", "--rows 26000", 2.0),
-    more("fft", "--side 2048", 4.0),
-    more("lu", "--n 2048 --block 128", 4.0),
-    more("radix", "--keys 2097152", 2.0),
-    more("edge", "--rows 2048", 1.0),
+    more("sor", "--rows 4000", 1.0, Parts("--rows 500", "--rows 1000")),
+    more("is", "--keys 2097152", 1.0, Parts("--keys 262144", "--keys 524288")),
+    more("barnes", "--bodies 32768", 2.0, All),
+    more("sphere", "--rows 768", 1.0, Parts("--rows 96", "--rows 192")),
+    more("water", "--molecules 1000", 2.0, All),
+    more("spmv", "--rows 26000", 2.0, All),
+    more("fft", "--side 2048", 4.0, All),
+    more("lu", "--n 2048 --block 128", 4.0, All),
+    more("radix", "--keys 2097152", 2.0, Parts("--keys 262144", "--keys 524288")),
+    more("edge", "--rows 2048", 1.0, Parts("--rows 256", "--rows 512")),
 ];
 
-const fn more(program: &'static str, arguments: &'static str, content: f64) -> More {
+const fn more(program: &'static str, arguments: &'static str, content: f64, alone: Alone) -> More {
     More {
         program,
         arguments,
         content,
+        alone,
     }
 }
 
@@ -73,29 +88,48 @@ pub(super) fn scale(program: &str, work: &Work) -> anyhow::Result<Scale> {
 pub(super) fn work(programs: &[String]) -> anyhow::Result<Work> {
     let mut work = Work::new();
     for program in programs {
-        let Some(other) = on_more(program) else {
+        let Some(more) = find(program) else {
             continue;
         };
         output::note(&format!("{program}: alone, and on more data"));
-        let seconds =
-            |program: &str| cost::sequential(program).with_context(|| format!("{program}, alone"));
+        let (before, after, processes) = more.alone(program);
+        let seconds = |program: &str| {
+            let times = cost::sequential(program, processes);
+            times.with_context(|| format!("{program}, alone"))
+        };
         let ratios = (0..PAIRS).map(|i| {
-            let (before, after) = match i % 2 == 0 {
-                true => {
-                    let before = seconds(program)?;
-                    (before, seconds(&other)?)
-                }
-                false => {
-                    let after = seconds(&other)?;
-                    (seconds(program)?, after)
-                }
+            let [first, second] = match i % 2 == 0 {
+                true => [&before, &after],
+                false => [&after, &before],
             };
-            Ok(after / before)
+            let (first, second) = (seconds(first)?, seconds(second)?);
+            Ok(match i % 2 == 0 {
+                true => second / first,
+                false => first / second,
+            })
         });
         let ratios: Vec<f64> = ratios.collect::<anyhow::Result<_>>()?;
         work.insert(program.clone(), spread(ratios)[1]);
     }
     Ok(work)
+}
+
+impl More {
+    /// The sequential programs before and after, and how many of them run at once.
+    fn alone(&self, program: &str) -> (String, String, usize) {
+        match self.alone {
+            All => (
+                program.to_owned(),
+                with_arguments(program, self.arguments),
+                1,
+            ),
+            Parts(before, after) => (
+                with_arguments(program, before),
+                with_arguments(program, after),
+                PROCESSES,
+            ),
+        }
+    }
 }
 
 /// A program with other values of some of its arguments.
@@ -134,6 +168,9 @@ mod tests {
             let words = with_arguments(program, more.arguments);
             let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
             example.check(&words[1..]).unwrap();
+            let (before, after, processes) = more.alone(program);
+            assert!(before.len() <= after.len() && before != after, "{before}");
+            assert_eq!(processes == 1, before == *program, "{before}");
         }
     }
 
