@@ -12,6 +12,7 @@ use crate::barriers::Barriers;
 use crate::change::Change;
 use crate::copies::Copies;
 use crate::costs::Costs;
+use crate::counters::Counters;
 use crate::host::{At, Host};
 use crate::ids::{OpId, Opening, Process, PublicationId, Time};
 use crate::locks::Locks;
@@ -56,6 +57,20 @@ pub(crate) enum Arrived {
     Complete(Opening),
     /// The barrier is open.
     Open(Opening, MpId),
+    /// At an application process that has an object to itself: another one needs it.
+    Recall(ObjectId, MpId),
+    /// The object is back at its owner.
+    Returned(ObjectId),
+}
+
+impl Arrived {
+    /// Between an application process and its memory process.
+    fn is_near(self) -> bool {
+        matches!(
+            self,
+            Self::Request(_) | Self::Reply(_) | Self::Recall(..) | Self::Returned(_)
+        )
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -217,6 +232,7 @@ pub(crate) struct Engine<'a> {
     pub(crate) data: PerOrigin<Mean>,
     balance: Balance,
     queues: Queues,
+    pub(crate) counters: Counters,
     pub(crate) versions: Versions,
     /// Reads that may still be made once more, as nothing has changed.
     reads_left: usize,
@@ -244,6 +260,7 @@ impl<'a> Engine<'a> {
                 })
                 .collect(),
             queues: Queues::of(&script.threads),
+            counters: Counters::default(),
             ops: Slab::new(),
             publications: Slab::new(),
             locks: Locks::default(),
@@ -377,7 +394,7 @@ impl<'a> Engine<'a> {
         let last = usize::from(m.at) + 1 == m.way.len();
         let content = if last { f64::from(m.bytes) } else { 0.0 };
         let way = match (m.what, m.way.len()) {
-            (Arrived::Request(_) | Arrived::Reply(_), _) => self.costs.near_ns,
+            (what, _) if what.is_near() => self.costs.near_ns,
             (_, 1) => self.costs.far_ns,
             _ => self.costs.link_ns,
         };
@@ -440,9 +457,9 @@ impl<'a> Engine<'a> {
 
     /// Processor time of one end of a message.
     fn end(&self, what: Arrived, bytes: u32) -> Time {
-        match what {
-            Arrived::Request(_) | Arrived::Reply(_) => self.costs.end(bytes),
-            _ => self.costs.end_between(bytes),
+        match what.is_near() {
+            true => self.costs.end(bytes),
+            false => self.costs.end_between(bytes),
         }
     }
 
@@ -505,7 +522,9 @@ impl<'a> Engine<'a> {
         if awaited {
             return self.proceed(ap);
         }
-        if self.is_silent(ap, step) {
+        if self.is_silent(ap, step)
+            || step.takes_from.is_some() && self.counters.take_here(step.object, ap)
+        {
             return self.proceed(ap);
         }
         let runner = &mut self.runners[ap as usize];
@@ -562,6 +581,13 @@ impl<'a> Engine<'a> {
         step.in_process && here()
     }
 
+    /// Whether the object of the operation may be delegated to the process.
+    fn may_have(&self, ap: u32, step: &Step) -> bool {
+        let home = self.places.home(ap);
+        let owner = self.places.owner(step.object, home, step.owner);
+        owner == home && self.places.may_be_delegated(step.object.var)
+    }
+
     pub(crate) fn complete(&mut self, op: OpId) {
         let Running { ap, step, seen, .. } = self.ops.take(op);
         let runner = &mut self.runners[ap as usize];
@@ -575,6 +601,10 @@ impl<'a> Engine<'a> {
             return;
         }
         runner.under_way -= 1;
+        if step.takes_from.is_some() && self.may_have(ap, &step) {
+            self.counters.taken(step.object, ap);
+        }
+        let runner = &mut self.runners[ap as usize];
         if seen < step.until {
             // It reads again. If nothing changes any more, because records are missing, it does not go on for ever.
             let Some(left) = self.reads_left.checked_sub(1) else {

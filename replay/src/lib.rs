@@ -12,7 +12,7 @@
 //! | `script`, `thread` | from records to what each process does: [`ScriptBuilder`], [`Script`] |
 //! | `neighbours` | accesses that one call could make |
 //! | `polls` | reading until something has changed, and what has |
-//! | `queues` | work that processes take from a shared counter, and who takes it |
+//! | `queues`, `counters` | work that processes take from a shared counter, and who takes it; who has the counter to itself |
 //! | `think` | how much of the time between two operations is computing, from the breakdown |
 //! | `costs` | what messages cost: processor time of each end, and time on the way |
 //! | `change` | what is to be different: [`Change`] |
@@ -36,6 +36,7 @@ mod calibrate;
 mod change;
 mod copies;
 mod costs;
+mod counters;
 mod engine;
 mod exchange;
 mod gaps;

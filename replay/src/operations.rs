@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dosmos_proto::{MpId, ObjectId};
 use dosmos_trace::record::{Op, Origin};
 
+use crate::counters::Need;
 use crate::engine::{Arrived, Engine, Publication, Running};
 use crate::ids::{OpId, Opening, PublicationId};
 use crate::places::Way;
@@ -26,6 +27,12 @@ impl Engine<'_> {
             Arrived::Acknowledged(publication) => self.acknowledged(publication),
             Arrived::Complete(opening) => self.all_at(opening),
             Arrived::Open(opening, mp) => self.open(opening, mp),
+            Arrived::Recall(object, owner) => self.recalled(object, owner),
+            Arrived::Returned(object) => {
+                for op in self.counters.returned(object) {
+                    self.at_owner(op);
+                }
+            }
         }
     }
 
@@ -104,6 +111,16 @@ impl Engine<'_> {
     fn at_owner(&mut self, op: OpId) {
         let running = self.ops.get(op);
         let (home, owner, step) = (self.home(&running), self.owner(&running), running.step);
+        if step.takes_from.is_some() {
+            match self.counters.need(step.object, running.ap, op) {
+                Need::Served => {}
+                Need::Waits => return,
+                Need::Recall(ap) => {
+                    let recall = Arrived::Recall(step.object, owner);
+                    return self.send(self.places.process_of(owner), Way::to(ap), 0, recall);
+                }
+            }
+        }
         match step.op {
             Op::Read => {
                 if owner != home && self.places.same_group(owner, home) {
@@ -135,6 +152,16 @@ impl Engine<'_> {
     fn sees(&mut self, op: OpId) {
         let seen = self.versions.of(self.ops.get(op).step.object);
         self.ops.change(op).seen = seen;
+    }
+
+    /// A process of the owner's memory process returns an object that it had to itself.
+    fn recalled(&mut self, object: ObjectId, owner: MpId) {
+        let Some(ap) = self.counters.recalled(object) else {
+            return;
+        };
+        let way = Way::to(self.places.process_of(owner));
+        let bytes = self.places.bytes(object);
+        self.send(ap, way, bytes, Arrived::Returned(object));
     }
 
     /// The owner answers.

@@ -1,6 +1,6 @@
 //! Who owns what, who is where, and the way between two processes.
 
-use dosmos_proto::{ApId, CopyPolicy, GroupId, MpId, ObjectId, Topology, VarId, Variable};
+use dosmos_proto::{ApId, Cache, CopyPolicy, GroupId, MpId, ObjectId, Topology, VarId, Variable};
 use dosmos_trace::record::Op;
 use rustc_hash::FxHashMap;
 
@@ -136,6 +136,13 @@ impl<'a> Places<'a> {
         }
         let declared = self.variables.get(&variable);
         declared.map_or(CopyPolicy::default(), |v| v.spec().policy())
+    }
+
+    /// Whether an object of the variable may be in the hands of an application process.
+    pub(crate) fn may_be_delegated(&self, variable: VarId) -> bool {
+        let spec = self.variables.get(&variable).map(|v| v.spec());
+        let kept = spec.is_some_and(|s| s.cache() == Cache::Ap && s.replicas() == 0);
+        kept && self.policy(variable) == CopyPolicy::Invalidate
     }
 
     /// Content of an object, bytes.

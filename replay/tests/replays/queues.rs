@@ -1,6 +1,8 @@
 //! Work that processes take from a shared counter.
 
-use dosmos_proto::{MpId, ObjectId, VarId};
+use dosmos_proto::{
+    Cache, ElementType, GroupId, Layout, MpId, ObjectId, VarId, Variable, VariableSpec,
+};
 use dosmos_replay::{Change, Costs, Outcome};
 use dosmos_trace::record::Op;
 
@@ -147,4 +149,28 @@ fn the_counter_is_as_near_to_another_process_once_it_is_moved_there() {
     };
     let outcome = run.script().replay(&far(), &elsewhere);
     near(&outcome, 96 + 7);
+}
+
+#[test]
+fn who_has_the_counter_to_itself_takes_without_messages() {
+    let length = |cache: Cache| {
+        let mut run = takes([90, 30], |_, _| {});
+        let layout = Layout::new(ElementType::U64, (1, 1), (1, 1)).expect("a layout");
+        let spec = VariableSpec::new("counter", layout).expect("a declaration");
+        let spec = spec.with_cache(cache);
+        let counter = Variable::new(crate::runs::OBJECT.var, spec, vec![MpId(0)], GroupId(0));
+        run.variables.push(counter.expect("a variable"));
+        // Ten milliseconds between each process and its memory process.
+        let costs = Costs {
+            near_ns: 10e6,
+            ..costs()
+        };
+        replayed(&run, &costs).length.0 / MS
+    };
+    // With copies in memory processes only, both take half of the work: 60 times 21 ms. Once more there is nothing, and two barriers.
+    let (messages, to_itself) = (length(Cache::Mp), length(Cache::Ap));
+    assert!(messages.abs_diff(60 * 21 + 60) < 30, "{messages}");
+    // The owner's process has the counter after three messages, up to 41 ms until the other one asks, for a millisecond each; and not
+    // for the 20 ms of its return: 35 or so in 120 ms.
+    assert!((400..600).contains(&to_itself), "{to_itself}");
 }
