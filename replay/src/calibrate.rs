@@ -14,7 +14,7 @@ use dosmos_proto::Nanos;
 use dosmos_trace::record::Origin;
 use serde::Serialize;
 
-use crate::change::Change;
+use crate::change::{Change, Technology};
 use crate::costs::Costs;
 use crate::engine::Outcome;
 use crate::scale::Scale;
@@ -159,6 +159,17 @@ impl Calibrated {
             costs,
             ..self.clone()
         })
+    }
+
+    /// The same run on other processors and links.
+    pub fn with_technology(&self, technology: &Technology) -> Self {
+        let costs = |costs: &Costs| costs.with_technology(technology);
+        Self {
+            script: self.script.faster(technology.speed),
+            given: costs(&self.given),
+            costs: costs(&self.costs),
+            ..*self
+        }
     }
 
     /// The expected length of the run after `change`, where messages cost what `there` says instead of what `here` says.

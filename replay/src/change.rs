@@ -39,6 +39,31 @@ pub struct Change {
     pub processors: Option<usize>,
 }
 
+/// How processors and links differ from those of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Technology {
+    /// Processors compute that many times as fast.
+    pub speed: f64,
+    /// Processor time of messages over what they take in the run.
+    pub software: f64,
+    /// What the way between two memory processes takes more, ns; below 0: less.
+    pub way_ns: f64,
+    /// The same of each byte of content.
+    pub way_ns_per_byte: f64,
+}
+
+impl Default for Technology {
+    /// As it was.
+    fn default() -> Self {
+        Self {
+            speed: 1.0,
+            software: 1.0,
+            way_ns: 0.0,
+            way_ns_per_byte: 0.0,
+        }
+    }
+}
+
 impl Change {
     /// Whether nothing is different.
     pub fn is_none(&self) -> bool {

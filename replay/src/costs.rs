@@ -2,6 +2,7 @@
 
 use dosmos_model::inputs::NetworkRecord;
 
+use crate::change::Technology;
 use crate::ids::Time;
 
 /// Costs of messages, in nanoseconds.
@@ -161,6 +162,17 @@ impl Costs {
             serve_ns: self.serve_ns * share,
             woken_ns: self.woken_ns * share,
             ..*self
+        }
+    }
+
+    /// The same costs with other processors and links.
+    pub(crate) fn with_technology(&self, technology: &Technology) -> Self {
+        let longer = |ns: f64, by: f64| (ns + by).max(0.0);
+        Self {
+            far_ns: longer(self.far_ns, technology.way_ns),
+            link_ns: longer(self.link_ns, technology.way_ns),
+            way_ns_per_byte: longer(self.way_ns_per_byte, technology.way_ns_per_byte),
+            ..self.with_software(technology.software)
         }
     }
 

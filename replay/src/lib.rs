@@ -15,7 +15,7 @@
 //! | `queues`, `counters` | work that processes take from a shared counter, and who takes it; who has the counter to itself |
 //! | `think` | how much of the time between two operations is computing, from the breakdown |
 //! | `costs` | what messages cost: processor time of each end, and time on the way |
-//! | `change` | what is to be different: [`Change`] |
+//! | `change` | what is to be different: [`Change`], [`Technology`] |
 //! | `places` | who owns what, who is where, and the way between two processes |
 //! | `balance` | work that is divided evenly |
 //! | `exchange` | who exchanges something with everyone, and who with neighbours |
@@ -54,7 +54,7 @@ mod think;
 mod thread;
 
 pub use calibrate::{Calibrated, Gain};
-pub use change::Change;
+pub use change::{Change, Technology};
 pub use costs::Costs;
 pub use engine::Outcome;
 pub use scale::Scale;

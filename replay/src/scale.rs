@@ -127,6 +127,18 @@ impl Script {
         Some(script)
     }
 
+    /// The run on processors that many times as fast. Who sleeps does so as long.
+    pub(crate) fn faster(&self, speed: f64) -> Self {
+        let mut script = self.clone();
+        for thread in &mut script.threads {
+            let steps = thread.steps.iter_mut().map(|s| &mut s.thinking);
+            for thinking in steps.chain([&mut thread.tail]) {
+                thinking.computing /= speed;
+            }
+        }
+        script
+    }
+
     /// Who does the work of each phase.
     fn phases(&self) -> BTreeMap<u32, Work> {
         let all = (0u32..).take(self.threads.len()).map(ApId).collect();

@@ -105,7 +105,11 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
         let args = ["model", "predict", "--format", "json", "--what-if", what];
         json(&lab, &[&args[..], &from].concat())
     };
-    let said = ask("speed=8,protocol=0.2,prefetch=0.5,procs=16");
+    let without_delays = |what: &str| {
+        let args = ["model", "predict", "--no-delays", "--format", "json"];
+        json(&lab, &[&args[..], &["--what-if", what], &from].concat())
+    };
+    let said = without_delays("speed=8,protocol=0.2,prefetch=0.5,procs=16");
     for times in ["measured", "modelled", "changed"] {
         let t = &said[times];
         let parts = [
@@ -122,6 +126,13 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
         assert!((sum - run).abs() < 0.02 * run, "{times}: {sum} of {run}");
     }
     assert!(us(&said["gain"]) > 0.0, "{said}");
+
+    // Other processors and links are replayed; the phase model says nothing then, since it has the delays of the run.
+    let said = ask("speed=8,protocol=0.2");
+    assert!(us(&said["replay"]["gain"]) > 0.0, "{said}");
+    let said = ask("switch=1000");
+    assert!(us(&said["replay"]["gain"]) < 0.0, "{said}");
+    assert!(said["gain"].is_null() && said["error"].is_null(), "{said}");
 
     // The same as CSV, in nanoseconds.
     let args = [
@@ -162,6 +173,8 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
         ("speed=0", "greater than 0"),
         ("groups=nowhere.toml", "nowhere.toml"),
         ("speed", "KEY=VALUE"),
+        ("prefetch=0.5", "--no-delays"),
+        ("procs=16", "one group"),
     ] {
         let output = lab.dosmos(&["model", "predict", "--what-if", what, "--run-dir", "run"]);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -173,16 +186,10 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
 #[test]
 fn another_number_of_processes_is_replayed_where_each_has_a_memory_process_of_one_group() {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
-    let replay = |cluster: &str, what: &str| {
-        lab.cluster(cluster);
-        lab.must_up(&SOR);
-        let args = ["model", "predict", "--run-dir", "run", "--format", "json"];
-        json(&lab, &[&args[..], &["--what-if", what]].concat())["replay"].clone()
-    };
-    let four = replay(&in_groups(1, 2), "procs=4");
+    lab.cluster(&in_groups(1, 2));
+    lab.must_up(&SOR);
+    let args = ["model", "predict", "--run-dir", "run", "--format", "json"];
+    let four = json(&lab, &[&args[..], &["--what-if", "procs=4"]].concat())["replay"].clone();
     assert!(us(&four["expected_us"]) > 0.0, "{four}");
     assert_eq!(us(&four["part"]), 1.0, "{four}");
-    // In which group the others would be is not known.
-    let nested = replay(NESTED, "procs=8");
-    assert!(nested.is_null(), "{nested}");
 }

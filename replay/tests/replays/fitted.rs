@@ -2,7 +2,7 @@
 
 use dosmos_model::inputs::NetworkRecord;
 use dosmos_proto::{Component, Nanos, ObjectId, Spent, VarId};
-use dosmos_replay::{Calibrated, Change, Costs, Outcome, Scale};
+use dosmos_replay::{Calibrated, Change, Costs, Outcome, Scale, Technology};
 use dosmos_trace::record::Op;
 
 use crate::runs::{MS, Run, US, costs, owned_by, scaled};
@@ -256,4 +256,38 @@ fn of_another_number_of_processes_each_does_what_one_at_its_place_did() {
     assert!(is_told(3) && !is_told(0));
     // Nobody waits for the answer, or has the memory.
     assert!(!is_told(4_000_000_000) && !is_told(usize::MAX));
+}
+
+#[test]
+fn what_is_computed_and_sent_faster_takes_less_and_longer_ways_take_longer() {
+    // Ten times a millisecond of computing, and a read at another memory process with 8 bytes: four messages of two ends each.
+    let mut run = Run::of(2);
+    for _ in 0..10 {
+        run.does(0, MS, Op::Read, 1, 100 * US);
+    }
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let saved = |technology: Technology| {
+        let other = fitted.with_technology(&technology);
+        let gain = other.gain(&Change::default()).expect("a replay").gain;
+        gain * run.script().measured().0 as f64 / 1e3
+    };
+    let near = |saved: f64, expected: f64| {
+        assert!(
+            (saved - expected).abs() < 100.0,
+            "{saved} and not {expected}"
+        );
+    };
+    near(saved(Technology::default()), 0.0);
+    let speed = Technology {
+        speed: 2.0,
+        ..Technology::default()
+    };
+    near(saved(speed), 10.0 * 500.0);
+    let longer = Technology {
+        way_ns: 200e3,
+        way_ns_per_byte: 1e4,
+        ..Technology::default()
+    };
+    // Two of the messages are between memory processes, one of which has the content.
+    near(saved(longer), -10.0 * (2.0 * 200.0 + 80.0));
 }

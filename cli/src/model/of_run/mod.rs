@@ -4,7 +4,8 @@
 //! `lopc` (`n`, measured figures, and under `homogeneous` and `general` what those models read; null if
 //! nothing left its memory process), `dvsm` (what that model reads), `locality` (per process what
 //! `fit` reads). Schema of `predict`: `about`, `delays`, `measured`, `modelled`, `changed` (times in µs),
-//! `error`, `gain`, `expected_us`, `change` (the keys and values asked for).
+//! `error`, `gain`, `expected_us` (of the phase model: null with the delays of the run, which would tell it the answer), `change` (the
+//! keys and values asked for), `replay`.
 
 mod replayed;
 mod what_if;
@@ -66,7 +67,15 @@ pub(super) async fn predict(args: &PredictArgs) -> anyhow::Result<()> {
     let change = what_if::parse(&args.what_if, run.catalog())?;
     let prediction = run.predict(delays(&args.run), change.as_ref())?;
     let replayed = match &change {
-        Some(change) => Replayed::of(&source, run.network(), change, run.catalog()).await?,
+        Some(change) => match Replayed::of(&source, run.network(), change, run.catalog()).await? {
+            Ok(replayed) => Some(replayed),
+            Err(_) if args.run.no_delays => None,
+            Err(reason) => bail!(
+                "--what-if {}: a replay of the run cannot say what this does: {reason}; \
+                 --no-delays asks the phase model, which knows what messages cost and nothing of waiting for a processor",
+                args.what_if.join(",")
+            ),
+        },
         None => None,
     };
     match args.format {
@@ -76,9 +85,21 @@ pub(super) async fn predict(args: &PredictArgs) -> anyhow::Result<()> {
             document["delays"] = serde_json::to_value(delays(&args.run))?;
             document["change"] = json!(args.what_if);
             document["replay"] = serde_json::to_value(&replayed)?;
+            if !args.run.no_delays {
+                for key in ["error", "gain", "expected_us"] {
+                    document[key] = Value::Null;
+                }
+            }
             output::text(&(serde_json::to_string_pretty(&document)? + "\n"));
         }
-        format => output::text(&table(&run, &prediction, replayed.as_ref(), format)),
+        format => {
+            let headline = args.run.no_delays.then_some(&prediction);
+            let mut text = table(&prediction, format);
+            if format != Format::Csv {
+                text += &summary(&run, headline, replayed.as_ref());
+            }
+            output::text(&text);
+        }
     }
     Ok(())
 }
@@ -139,12 +160,7 @@ fn dvsm(run: &Measured, delays: DelayModel) -> anyhow::Result<Value> {
     Ok(document)
 }
 
-fn table(
-    run: &Measured,
-    prediction: &Prediction,
-    replayed: Option<&Replayed>,
-    format: Format,
-) -> String {
+fn table(prediction: &Prediction, format: Format) -> String {
     let mut columns = vec![
         Column::named("mean of a process", "component"),
         Column::time("measured"),
@@ -161,26 +177,31 @@ fn table(
         cells.extend(changed.map(|c| time(c[i].1)));
         table.row(cells);
     }
-    let mut text = table.render(format);
-    if format == Format::Csv {
-        return text;
-    }
+    table.render(format)
+}
+
+/// What is said below the table. The phase model says something only without the delays of the run: they would tell it the answer.
+fn summary(run: &Measured, model: Option<&Prediction>, replayed: Option<&Replayed>) -> String {
     let about = run.about();
-    text += &format!(
-        "\n{}: {} processes, {} phases; the model is off by {:+.1} %\n",
+    let mut text = format!(
+        "\n{}: {} processes, {} phases",
         about.name,
         about.processes.len(),
         about.phases,
-        100.0 * prediction.error
     );
+    text += &match model {
+        Some(model) => format!("; the model is off by {:+.1} %\n", 100.0 * model.error),
+        None => "; the model has the delays of this run, so it says nothing that its run does not (--no-delays: without them)\n".to_owned(),
+    };
+    let gain = model.and_then(|m| Some((m.gain?, m.expected_us?)));
     if let Some(replayed) = replayed {
         text += &replayed.line();
-    } else if let (Some(gain), Some(expected)) = (prediction.gain, prediction.expected_us) {
+    } else if let Some((gain, expected)) = gain {
         let (percent, verb) = replayed::in_words(gain);
         let expected = time(expected);
         let expected = expected.shown();
         text += &format!(
-            "by the phase model, with the delays of this run, the change {verb} {percent:.1} %: expect {expected}\n"
+            "by the phase model, without delays, the change {verb} {percent:.1} %: expect {expected}\n"
         );
     }
     for note in about.notes {

@@ -1,9 +1,9 @@
-//! What a replay says of a change: of places, processors and the number of processes, which is all that it knows.
+//! What a replay says of a change: of places, processors, links, software and the number of processes, which is all that it knows.
 
 use dosmos_client::Run;
-use dosmos_model::dvsm::Technology;
+use dosmos_model::dvsm;
 use dosmos_model::inputs::{Change, NetworkRecord};
-use dosmos_replay::{Calibrated, Costs, Scale};
+use dosmos_replay::{Calibrated, Costs, Scale, Technology};
 use dosmos_trace::query::Catalog;
 use serde::Serialize;
 
@@ -20,40 +20,49 @@ pub(super) struct Replayed {
 }
 
 impl Replayed {
-    /// None if the change is one of technology, or of the number of processes where its [laws](Scale) do not apply, or the replay
-    /// does not come to an end.
+    /// The error says why a replay cannot say what the change does.
     pub(super) async fn of(
         run: &Run,
         network: &NetworkRecord,
         asked: &Change,
         catalog: &Catalog,
-    ) -> anyhow::Result<Option<Self>> {
-        let Some(change) = change(asked, catalog) else {
-            return Ok(None);
+    ) -> anyhow::Result<Result<Self, &'static str>> {
+        let technology = match technology(asked, network) {
+            Ok(technology) => technology,
+            Err(reason) => return Ok(Err(reason)),
         };
-        let script = run.script().await?;
-        let replay = script.and_then(|script| Calibrated::new(script, &Costs::of(network)));
-        let replay = match asked.processes {
-            Some(processes) => replay.and_then(|r| {
-                r.scaled(&Scale {
+        if asked.processes.is_some() && asked.placement.is_some() {
+            return Ok(Err(
+                "it does not know other groups for another number of processes",
+            ));
+        }
+        let Some(script) = run.script().await? else {
+            return Ok(Err(
+                "the processes of the run did not say where their time went",
+            ));
+        };
+        let said = || {
+            let replay = Calibrated::new(script, &Costs::of(network)).ok_or(ENDLESS)?;
+            let replay = replay.with_technology(&technology);
+            let replay = match asked.processes {
+                Some(processes) => replay.scaled(&Scale {
                     processes: Some(processes as usize),
                     ..Scale::default()
-                })
-            }),
-            None => replay,
+                }),
+                None => Some(replay),
+            };
+            let replay = replay.ok_or(PLACELESS)?;
+            let gain = replay.gain(&change(asked, catalog)).ok_or(ENDLESS)?;
+            let script = replay.script();
+            Ok(Self {
+                gain: gain.gain,
+                least: gain.least,
+                most: gain.most,
+                expected_us: script.measured().0 as f64 / 1e3 * (1.0 - gain.gain) / script.part(),
+                part: script.part(),
+            })
         };
-        let Some((replay, gain)) = replay.and_then(|r| r.gain(&change).map(|gain| (r, gain)))
-        else {
-            return Ok(None);
-        };
-        let script = replay.script();
-        Ok(Some(Self {
-            gain: gain.gain,
-            least: gain.least,
-            most: gain.most,
-            expected_us: script.measured().0 as f64 / 1e3 * (1.0 - gain.gain) / script.part(),
-            part: script.part(),
-        }))
+        Ok(said())
     }
 
     /// The same as a sentence.
@@ -85,11 +94,42 @@ pub(super) fn in_words(gain: f64) -> (f64, &'static str) {
     }
 }
 
-fn change(asked: &Change, catalog: &Catalog) -> Option<dosmos_replay::Change> {
-    let both = asked.processes.is_some() && asked.placement.is_some();
-    if asked.technology != Technology::default() || both {
-        return None;
+/// Why a replay cannot say something.
+const ENDLESS: &str = "the replay does not come to its end, as records are missing";
+const PLACELESS: &str = "no law says where that many processes would be: the run must have one group, and a memory process for each application process";
+
+/// Other processors and links, as a replay has them.
+fn technology(asked: &Change, network: &NetworkRecord) -> Result<Technology, &'static str> {
+    let other = asked.technology;
+    let known = dvsm::Technology {
+        speed: other.speed,
+        system_benefit: other.system_benefit,
+        protocol: other.protocol,
+        interface_us: other.interface_us,
+        switch_us: other.switch_us,
+        bandwidth_mbps: other.bandwidth_mbps,
+        ..dvsm::Technology::default()
+    };
+    if other != known {
+        return Err(
+            "it does not know that a program waits for less (prefetch, cold, locks), and this system has no signals",
+        );
     }
+    let now = &network.network;
+    let interface_us = other.interface_us.unwrap_or(now.interface_us) - now.interface_us;
+    let switch_us = other.switch_us.unwrap_or(now.switch_us) - now.switch_us;
+    let byte_us = other
+        .bandwidth_mbps
+        .map_or(0.0, |mbps| 8.0 / mbps - now.wire_us_per_byte);
+    Ok(Technology {
+        speed: other.speed,
+        software: other.protocol / other.system_speed(),
+        way_ns: 1e3 * (2.0 * interface_us + switch_us),
+        way_ns_per_byte: 1e3 * byte_us,
+    })
+}
+
+fn change(asked: &Change, catalog: &Catalog) -> dosmos_replay::Change {
     let mut change = dosmos_replay::Change {
         processors: asked.processors,
         ..dosmos_replay::Change::default()
@@ -109,12 +149,47 @@ fn change(asked: &Change, catalog: &Catalog) -> Option<dosmos_replay::Change> {
             change.owners.extend(moved);
         }
     }
-    Some(change)
+    change
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_processors_and_links_are_those_of_the_replay_and_what_a_program_waits_for_is_not() {
+        let network = NetworkRecord::typical();
+        let asked = |technology| Change {
+            technology,
+            ..Change::default()
+        };
+        let future = dvsm::Technology {
+            speed: 8.0,
+            system_benefit: 0.5,
+            protocol: 0.2,
+            interface_us: Some(network.network.interface_us + 1.0),
+            switch_us: Some(3.0),
+            bandwidth_mbps: Some(1000.0),
+            ..dvsm::Technology::default()
+        };
+        let there = technology(&asked(future), &network).unwrap();
+        assert_eq!(there.speed, 8.0);
+        // Half a benefit of each doubling.
+        assert!((there.software - 0.2 / 3.375).abs() < 1e-9, "{there:?}");
+        assert!((there.way_ns - 5_000.0).abs() < 1e-6, "{there:?}");
+        assert!((there.way_ns_per_byte - 8.0).abs() < 1e-9, "{there:?}");
+        let same = technology(&asked(dvsm::Technology::default()), &network);
+        assert_eq!(same, Ok(Technology::default()));
+        let hidden = dvsm::Technology {
+            prefetch_fault: 0.5,
+            ..future
+        };
+        assert!(
+            technology(&asked(hidden), &network)
+                .unwrap_err()
+                .contains("prefetch")
+        );
+    }
 
     #[test]
     fn a_loss_is_not_a_negative_gain() {
