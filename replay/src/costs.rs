@@ -23,8 +23,10 @@ pub struct Costs {
     pub far_ns: f64,
     /// The same where one of them is a link process.
     pub link_ns: f64,
-    /// On the way of each byte of content between memory processes, in all.
+    /// On the way of each byte of content, on each way that it takes.
     pub way_ns_per_byte: f64,
+    /// What each byte takes more between two memory processes, by another network than that of the run.
+    pub network_ns_per_byte: f64,
     /// Processor time, beside that of the end, of a process that a message wakes: it had waited for longer than it waits
     /// awake (`dosmos_proto::spin`).
     pub woken_ns: f64,
@@ -98,6 +100,7 @@ impl Costs {
             far_ns: 1e3 * way,
             link_ns: 1e3 * way,
             way_ns_per_byte: 0.0,
+            network_ns_per_byte: 0.0,
             woken_ns: end_ns * WOKEN,
             wake_ns: WAKE_NS,
             processors: record.processors.max(1),
@@ -171,7 +174,7 @@ impl Costs {
         Self {
             far_ns: longer(self.far_ns, technology.way_ns),
             link_ns: longer(self.link_ns, technology.way_ns),
-            way_ns_per_byte: longer(self.way_ns_per_byte, technology.way_ns_per_byte),
+            network_ns_per_byte: self.network_ns_per_byte + technology.way_ns_per_byte,
             ..self.with_software(technology.software)
         }
     }

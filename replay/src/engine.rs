@@ -393,12 +393,13 @@ impl<'a> Engine<'a> {
         let m = self.messages.get(message);
         let last = usize::from(m.at) + 1 == m.way.len();
         let content = if last { f64::from(m.bytes) } else { 0.0 };
+        let network = content * self.costs.network_ns_per_byte;
         let way = match (m.what, m.way.len()) {
             (what, _) if what.is_near() => self.costs.near_ns,
-            (_, 1) => self.costs.far_ns,
-            _ => self.costs.link_ns,
+            (_, 1) => self.costs.far_ns + network,
+            _ => self.costs.link_ns + network,
         };
-        let takes = way + content * self.costs.way_ns_per_byte;
+        let takes = (way + content * self.costs.way_ns_per_byte).max(0.0);
         self.at(self.now + takes, Event::Reaches(message));
     }
 

@@ -260,10 +260,11 @@ fn of_another_number_of_processes_each_does_what_one_at_its_place_did() {
 
 #[test]
 fn what_is_computed_and_sent_faster_takes_less_and_longer_ways_take_longer() {
-    // Ten times a millisecond of computing, and a read at another memory process with 8 bytes: four messages of two ends each.
+    // Ten times a millisecond of computing, and a read at another memory process with 8 bytes: four messages of two ends each, so nothing
+    // is on the way.
     let mut run = Run::of(2);
     for _ in 0..10 {
-        run.does(0, MS, Op::Read, 1, 100 * US);
+        run.does(0, MS, Op::Read, 1, 8 * US);
     }
     let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
     let saved = |technology: Technology| {

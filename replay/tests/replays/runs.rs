@@ -26,6 +26,7 @@ pub(crate) fn costs() -> Costs {
         far_ns: 0.0,
         link_ns: 0.0,
         way_ns_per_byte: 0.0,
+        network_ns_per_byte: 0.0,
         woken_ns: 0.0,
         wake_ns: 0.0,
         processors: 8,
