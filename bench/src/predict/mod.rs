@@ -22,6 +22,7 @@
 //! `predicted_us`, `errors` (a list each, by round), `failed`; and `summary`: `failed` (rows), and `rounds`, `medians` and `again`, of each of which the absolute
 //! errors have `count`, `median`, `within_10` and `within_25`. `again` is what one run after says of another one: the noise of the measurement.
 
+mod programs;
 mod runs;
 mod sizes;
 
@@ -38,26 +39,8 @@ use crate::machine::machine;
 use crate::network::Behind;
 use crate::run::one_group;
 use crate::statistics::spread;
+use programs::{PROCESSES, PROGRAMS};
 use runs::{DELAY, Place, Records, Runs};
-
-/// What is run unless told otherwise: the applications, at sizes of about a second on four processes.
-const PROGRAMS: [&str; 13] = [
-    "sor --rows 2000 --columns 1000 --iterations 100",
-    "is --keys 1048576 --buckets 512 --iterations 100",
-    "barnes --bodies 16384 --theta 0.57 --iterations 6",
-    "sphere --rows 384 --columns 768 --iterations 100",
-    "water --molecules 500 --iterations 60",
-    "raytrace --rows 480 --columns 640 --iterations 2",
-    "spmv --rows 13000 --per-row 50 --iterations 400",
-    "workpile --servers 0 --chunks 8000",
-    "fft --side 1024 --iterations 8",
-    "lu --n 1024 --block 64 --iterations 4",
-    "radix --keys 1048576 --bits 10 --iterations 12",
-    "edge --rows 1024 --columns 1024 --iterations 5",
-    "random --operations 4000",
-];
-
-const PROCESSES: usize = 4;
 
 impl Case {
     const ALL: [Self; 9] = [

@@ -11,7 +11,7 @@ use anyhow::Context;
 use dosmos_cli::output;
 use dosmos_replay::Scale;
 
-use super::PROCESSES;
+use super::programs::PROCESSES;
 use crate::cost;
 use crate::statistics::spread;
 
@@ -160,7 +160,7 @@ fn with_arguments(program: &str, others: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::PROGRAMS;
+    use super::super::programs::PROGRAMS;
     use super::*;
 
     #[test]
