@@ -15,6 +15,7 @@ use crate::detectors;
 use crate::efficiency::{self, Efficiency};
 use crate::finding::{Dismissed, Finding, RaceSearch, Withheld};
 use crate::groups::GroupMatrix;
+use crate::oversubscribed::Oversubscribed;
 use crate::path::{CriticalPath, Delay};
 use crate::profile::{Phases, Profile, ProfileBuilder};
 use crate::thresholds::Thresholds;
@@ -60,6 +61,8 @@ pub struct Analysis {
     /// What stands only if a replay says that its cure gains as much as the threshold of its kind.
     #[serde(skip)]
     pub(crate) suspected: Vec<Finding>,
+    /// More application processes than processors, and what that costs; none if that is little, or was not replayed.
+    pub oversubscribed: Option<Oversubscribed>,
     /// Findings whose advice does not make the run faster in a replay.
     pub dismissed: Vec<Dismissed>,
     /// What would have been found, had enough been recorded to be sure.
@@ -88,7 +91,11 @@ pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
     let detected = detectors::run(profile, thresholds);
     let efficiency = profile.efficiency.clone();
     Analysis {
-        verdict: verdict(efficiency.as_ref(), thresholds, &detected.findings),
+        verdict: verdict(
+            efficiency.as_ref(),
+            thresholds,
+            !detected.findings.is_empty(),
+        ),
         complete: profile.completeness(),
         from_ns: profile.window.from.0,
         to_ns: profile.window.to.0,
@@ -97,6 +104,7 @@ pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
         delays: profile.delays.clone(),
         findings: detected.findings,
         suspected: detected.suspected,
+        oversubscribed: None,
         dismissed: Vec::new(),
         withheld: detected.withheld,
         races: RaceSearch::default(),
@@ -108,11 +116,11 @@ pub fn conclude(profile: &Profile, thresholds: &Thresholds) -> Analysis {
 pub(crate) fn verdict(
     efficiency: Option<&Efficiency>,
     thresholds: &Thresholds,
-    findings: &[Finding],
+    explained: bool,
 ) -> String {
     let mut text = efficiency::verdict(efficiency, thresholds.efficiency);
     let bad = efficiency.is_some_and(|e| e.parallel < thresholds.efficiency);
-    if bad && findings.is_empty() {
+    if bad && !explained {
         text += "; no finding explains it (`dosmos query breakdown` shows it by process)";
     }
     text

@@ -36,6 +36,7 @@ use dosmos_replay::Calibrated;
 use crate::analyse::{Analysis, verdict};
 use crate::cure::{Cure, GainFrom};
 use crate::finding::{Dismissed, Finding};
+use crate::oversubscribed::Oversubscribed;
 use crate::thresholds::Thresholds;
 
 /// What another finding explains is a finding of its own if its cure saves so much more, as a fraction of the run.
@@ -103,7 +104,9 @@ impl Analysis {
             self.findings.push(finding);
         }
         self.findings.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
-        self.verdict = verdict(self.efficiency.as_ref(), thresholds, &self.findings);
+        self.oversubscribed = Oversubscribed::of(run, thresholds.time_lost);
+        let explained = !self.findings.is_empty() || self.oversubscribed.is_some();
+        self.verdict = verdict(self.efficiency.as_ref(), thresholds, explained);
     }
 }
 
@@ -184,6 +187,11 @@ mod tests {
     /// ap1 reads an object of mp0 a hundred times and computes 1 ms before each; ap0 computes 50 ms. An end of a message
     /// takes 125 µs, so that a read takes 1 ms: half on the way to its memory process, half on that to mp0.
     fn run() -> Calibrated {
+        run_on(4)
+    }
+
+    /// On that many processors.
+    fn run_on(processors: usize) -> Calibrated {
         const MS: u64 = 1_000_000;
         let mut script = ScriptBuilder::new(catalog());
         for i in 0..100 {
@@ -239,7 +247,7 @@ mod tests {
             network_ns_per_byte: 0.0,
             woken_ns: 0.0,
             wake_ns: 0.0,
-            processors: 4,
+            processors,
             shared: 1.0,
             carried_ns: 0.0,
             carried_ns_per_byte: 0.0,
@@ -277,6 +285,7 @@ mod tests {
             delays: Vec::new(),
             findings: vec![finding],
             suspected: Vec::new(),
+            oversubscribed: None,
             dismissed: Vec::new(),
             withheld: Vec::new(),
             races: Default::default(),
@@ -337,6 +346,30 @@ mod tests {
         let all = [ApId(0), ApId(1)].into();
         assert_eq!(stands(Some(Cure::Balance(all))), [7]);
         assert_eq!(stands(None), [7]);
+    }
+
+    #[test]
+    fn more_processes_than_processors_are_said_with_what_they_cost() {
+        let mut analysis = with(Finding::new(Kind::Deadlock, TimeRange::ALL));
+        analysis.predict_gains(&run(), &Thresholds::default());
+        assert_eq!(analysis.oversubscribed, None);
+        // The 50 ms of the one are in the way of the other.
+        let crowded = run_on(1);
+        analysis.predict_gains(&crowded, &Thresholds::default());
+        let found = analysis.oversubscribed.unwrap();
+        let counts = (
+            found.application_processes,
+            found.memory_processes,
+            found.processors,
+        );
+        assert_eq!(counts, (2, 2, 1));
+        assert!(found.gain > 0.1, "{found:?}");
+        let said = found.sentence();
+        let begins =
+            "2 application processes and 2 memory and link processes share one processor: ";
+        assert!(said.starts_with(begins), "{said}");
+        // As little as nobody would do anything for.
+        assert_eq!(Oversubscribed::of(&crowded, found.gain + 0.01), None);
     }
 
     #[test]

@@ -66,6 +66,14 @@ impl Run {
         let times = source.breakdown().await?;
         let mut analysis = concluded(profile, times.clone(), range, thresholds);
         predicted(&mut analysis, run, &times, &network, thresholds);
+        // The replay has one machine.
+        if self
+            .launch()
+            .metadata()
+            .is_some_and(|run| run.hosts.len() > 1)
+        {
+            analysis.oversubscribed = None;
+        }
         if let Some(races) = races {
             races.finish(&completeness, &mut analysis);
         }
@@ -153,10 +161,13 @@ pub(crate) fn predicted(
     network: &NetworkRecord,
     thresholds: &Thresholds,
 ) {
-    if !analysis.has_cures() {
-        return;
-    }
     let script = run.and_then(|run| run.finish(times));
+    // Of what has no cure and a processor for each process a replay tells nothing.
+    let tells = |script: &Script| {
+        let processes = script.topology().application_processes().len();
+        analysis.has_cures() || processes > network.processors
+    };
+    let script = script.filter(tells);
     let replay = script.and_then(|script| Calibrated::new(script, &Costs::of(network)));
     if let Some(replay) = replay {
         analysis.predict_gains(&replay, thresholds);

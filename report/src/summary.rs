@@ -96,6 +96,9 @@ pub(super) fn head(asked: &Asked<'_>, analysis: &Analysis, launch: &Launch) -> V
     if asked.catalog.extent.is_some() {
         blocks.push(Block::text(sentence(&analysis.verdict)));
     }
+    if let Some(oversubscribed) = &analysis.oversubscribed {
+        blocks.push(Block::text(sentence(&oversubscribed.sentence())));
+    }
     let lacks = lacking(asked, launch);
     if !lacks.is_empty() {
         blocks.push(Block::Warning(format!("Incomplete: {}.", lacks.join("; "))));

@@ -1,6 +1,8 @@
 //! What `dosmos check` answers.
 
-use dosmos_analysis::{CriticalPath, Delay, Dismissed, Efficiency, Finding, RaceSearch, Withheld};
+use dosmos_analysis::{
+    CriticalPath, Delay, Dismissed, Efficiency, Finding, Oversubscribed, RaceSearch, Withheld,
+};
 use dosmos_trace::store::RunMetadata;
 use serde::Serialize;
 
@@ -33,6 +35,8 @@ pub(super) struct Answer<'a> {
     /// What waits for others cost, and why.
     pub(super) delays: &'a [Delay],
     pub(super) findings: Vec<Judged<'a>>,
+    /// More application processes than processors; null if it costs little, or the run has several hosts.
+    pub(super) oversubscribed: Option<&'a Oversubscribed>,
     /// Whose advice does not make the run faster in a replay.
     pub(super) dismissed: &'a [Dismissed],
     pub(super) withheld: &'a [Withheld],

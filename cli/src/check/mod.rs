@@ -85,6 +85,7 @@ pub(crate) async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
         critical_path: analysis.critical_path.as_ref(),
         delays: &analysis.delays,
         findings: analysis.findings.iter().map(judge).collect(),
+        oversubscribed: analysis.oversubscribed.as_ref(),
         dismissed: &analysis.dismissed,
         withheld: &analysis.withheld,
         races: &analysis.races,

@@ -184,6 +184,7 @@ mod tests {
                 finding: &found,
                 change: Some(Change::Worse),
             }],
+            oversubscribed: None,
             dismissed: &[],
             withheld: &[Withheld {
                 kind: Kind::Deadlock,

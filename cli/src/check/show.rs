@@ -47,6 +47,9 @@ pub(super) fn report(answer: &Answer<'_>, launch: &Launch) -> String {
     let seconds = answer.to_ns.saturating_sub(answer.from_ns) as f64 / 1e9;
     let mut text = format!("{}\n", answer.verdict);
     text += &path(answer);
+    if let Some(oversubscribed) = answer.oversubscribed {
+        text += &format!("processors: {}\n", oversubscribed.sentence());
+    }
     for (what, is) in launch.lines() {
         text += &format!("{what:12}{is}\n");
     }

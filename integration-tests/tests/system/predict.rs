@@ -37,6 +37,30 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
     assert!(us(&record["hop"]["read_us"][0]) > 0.0, "{record}");
     std::fs::write(lab.path().join("net.json"), record.to_string()).unwrap();
 
+    // How many processors the machine has decides whether the processes lack some.
+    let lack = |processors: u32| {
+        let mut machine = record.clone();
+        machine["processors"] = processors.into();
+        std::fs::write(lab.path().join("machine.json"), machine.to_string()).unwrap();
+        let args = [
+            "check",
+            "--run-dir",
+            "run",
+            "--network",
+            "machine.json",
+            "--format",
+            "json",
+        ];
+        let output = lab.dosmos(&args);
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        answer["oversubscribed"].clone()
+    };
+    let on_one = lack(1);
+    assert_eq!(on_one["application_processes"], 4, "{on_one}");
+    assert_eq!(on_one["processors"], 1, "{on_one}");
+    assert!(us(&on_one["gain"]) >= 0.05, "{on_one}");
+    assert!(lack(4).is_null());
+
     let from = ["--run-dir", "run", "--network", "net.json"];
     let inputs = json(&lab, &[&["model", "inputs"][..], &from].concat());
     assert_eq!(inputs["about"]["processes"].as_array().unwrap().len(), 4);
