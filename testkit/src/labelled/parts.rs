@@ -29,6 +29,8 @@ pub(super) struct Part {
     pub(super) load: Option<Box<dyn Fn(usize, usize) -> f64>>,
     /// Processes that begin later, by nanoseconds.
     pub(super) late: Vec<(usize, f64)>,
+    /// The same where what is read one by one is read at once, if it is; whatever else is wrong stays.
+    pub(super) at_once: Option<Body>,
 }
 
 impl Part {
@@ -43,6 +45,7 @@ impl Part {
             body: Box::new(body),
             load: None,
             late: Vec::new(),
+            at_once: None,
         }
     }
 }
@@ -200,7 +203,7 @@ pub(super) fn policy(
         true => Vec::new(),
         false => vec![Compute(3.0 * world.speed.trip[1])],
     };
-    Part::new(vec![v], aps, move |ap, iteration, _| {
+    let body = move |ap, iteration, reads: usize, read_rows: usize| {
         let all = (0..rows).map(|row| object(v, row));
         match (ap == writer, users.contains(&ap)) {
             (true, _) => all
@@ -208,11 +211,19 @@ pub(super) fn policy(
                 .collect(),
             (_, true) if iteration % every == 0 => {
                 let row = |o| [[Read(o, WHOLE)].repeat(reads), work.clone()].concat();
-                all.flat_map(row).collect()
+                all.take(read_rows).flat_map(row).collect()
             }
             _ => Vec::new(),
         }
-    })
+    };
+    let at_once = body.clone();
+    let mut part = Part::new(vec![v], aps, move |ap, iteration, _| {
+        body(ap, iteration, reads, rows)
+    });
+    part.at_once = Some(Box::new(move |ap, iteration, _| {
+        at_once(ap, iteration, 1, 1)
+    }));
+    part
 }
 
 /// Counters of several processes that lie in one object. Cured: an object each, owned near.

@@ -166,6 +166,7 @@ impl Plan {
             body,
             load,
             late,
+            at_once: _,
         } = part;
         let variation = self.variation;
         let active = move |iteration| variation.is_active(iteration, ITERATIONS);
