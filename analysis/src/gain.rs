@@ -104,7 +104,16 @@ impl Analysis {
             self.findings.push(finding);
         }
         self.findings.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+        self.conclude_again(thresholds);
+    }
+
+    /// Says whether processes of one host lack processors, by a replay of the whole run on its processors.
+    pub fn look_at_processors(&mut self, run: &Calibrated, thresholds: &Thresholds) {
         self.oversubscribed = Oversubscribed::of(run, thresholds.time_lost);
+        self.conclude_again(thresholds);
+    }
+
+    fn conclude_again(&mut self, thresholds: &Thresholds) {
         let explained = !self.findings.is_empty() || self.oversubscribed.is_some();
         self.verdict = verdict(self.efficiency.as_ref(), thresholds, explained);
     }
@@ -351,11 +360,11 @@ mod tests {
     #[test]
     fn more_processes_than_processors_are_said_with_what_they_cost() {
         let mut analysis = with(Finding::new(Kind::Deadlock, TimeRange::ALL));
-        analysis.predict_gains(&run(), &Thresholds::default());
+        analysis.look_at_processors(&run(), &Thresholds::default());
         assert_eq!(analysis.oversubscribed, None);
         // The 50 ms of the one are in the way of the other.
         let crowded = run_on(1);
-        analysis.predict_gains(&crowded, &Thresholds::default());
+        analysis.look_at_processors(&crowded, &Thresholds::default());
         let found = analysis.oversubscribed.unwrap();
         let counts = (
             found.application_processes,

@@ -6,7 +6,7 @@ use dosmos_analysis::compare::PhasedRun;
 use dosmos_analysis::{Analysis, ProfileBuilder, Thresholds, conclude};
 use dosmos_model::inputs::{Builder, Measured, NetworkRecord};
 use dosmos_replay::{Calibrated, Costs, Script, ScriptBuilder};
-use dosmos_trace::query::{Breakdown, Completeness, TimeRange};
+use dosmos_trace::query::{Breakdown, Catalog, Completeness, TimeRange};
 
 use crate::races::RaceFinder;
 use crate::{Error, Run, records};
@@ -65,15 +65,8 @@ impl Run {
         .await?;
         let times = source.breakdown().await?;
         let mut analysis = concluded(profile, times.clone(), range, thresholds);
-        predicted(&mut analysis, run, &times, &network, thresholds);
-        // The replay has one machine.
-        if self
-            .launch()
-            .metadata()
-            .is_some_and(|run| run.hosts.len() > 1)
-        {
-            analysis.oversubscribed = None;
-        }
+        let sharing = self.sharing(&catalog);
+        predicted(&mut analysis, run, &times, (&network, sharing), thresholds);
         if let Some(races) = races {
             races.finish(&completeness, &mut analysis);
         }
@@ -123,6 +116,15 @@ impl Run {
         Ok(script.finish(&source.breakdown().await?))
     }
 
+    /// Application processes that share the processors of the one host of the run; none if it has several.
+    pub(crate) fn sharing(&self, catalog: &Catalog) -> usize {
+        let launch = self.launch();
+        match launch.metadata() {
+            Some(run) if run.hosts.len() > 1 => 0,
+            _ => catalog.topology.application_processes().len(),
+        }
+    }
+
     /// The run as the models read it, with messages that cost what `network` says.
     ///
     /// # Errors
@@ -153,31 +155,30 @@ pub(crate) fn concluded(
     conclude(&profile.finish(range), thresholds)
 }
 
-/// Puts the gains that a replay of the run gives into `analysis`; where nothing can be replayed the estimates stay.
+/// Puts what a replay of the run says into `analysis`: gains, and whether the processes that are `sharing` the processors of one host lack
+/// some. Where nothing can be replayed the estimates stay.
 pub(crate) fn predicted(
     analysis: &mut Analysis,
     run: Option<ScriptBuilder>,
     times: &Breakdown,
-    network: &NetworkRecord,
+    (network, sharing): (&NetworkRecord, usize),
     thresholds: &Thresholds,
 ) {
+    let crowded = sharing > network.processors;
+    if !analysis.has_cures() && !crowded {
+        return;
+    }
     let script = run.and_then(|run| run.finish(times));
-    // Of what has no cure and a processor for each process a replay tells nothing.
-    let tells = |script: &Script| {
-        let processes = script.topology().application_processes().len();
-        analysis.has_cures() || processes > network.processors
-    };
-    let script = script.filter(tells);
     let replay = script.and_then(|script| Calibrated::new(script, &Costs::of(network)));
     if let Some(replay) = replay {
         analysis.predict_gains(&replay, thresholds);
+        if crowded {
+            analysis.look_at_processors(&replay, thresholds);
+        }
     }
 }
 
-fn builder(
-    catalog: &dosmos_trace::query::Catalog,
-    network: NetworkRecord,
-) -> Result<Builder, Error> {
+fn builder(catalog: &Catalog, network: NetworkRecord) -> Result<Builder, Error> {
     Builder::new(catalog.clone(), network).map_err(not_valid)
 }
 

@@ -83,6 +83,7 @@ impl Run {
         let mut run = whole.then(|| ScriptBuilder::new(catalog.clone()));
         let completeness = catalog.completeness.clone();
         let mut races = whole.then(|| RaceFinder::new(catalog.clone()));
+        let sharing = self.sharing(&catalog);
         let mut profile = ProfileBuilder::new(catalog);
         let count = records.len() as u64;
         for record in records.iter() {
@@ -92,7 +93,8 @@ impl Run {
         }
         let part = if whole { None } else { Some(read) };
         let mut analysis = concluded(profile, times.clone(), part, thresholds);
-        predicted(&mut analysis, run, &times, &network_here(None)?, thresholds);
+        let network = network_here(None)?;
+        predicted(&mut analysis, run, &times, (&network, sharing), thresholds);
         if let Some(races) = races {
             races.finish(&completeness, &mut analysis);
         }
