@@ -8,6 +8,8 @@ use rustc_hash::FxHashMap;
 
 use crate::ids::OpId;
 
+// The rules of `dsm-lib/src/cache/slot.rs` and `memproc/src/core/owner/delegations.rs`.
+
 /// Changes by message after which a process asks for the object; twice as many each time it was declined, up to this power.
 const CHANGES: u32 = 2;
 const MOST_DECLINED: u32 = 6;

@@ -154,7 +154,7 @@ impl Engine<'_> {
         self.ops.change(op).seen = seen;
     }
 
-    /// A process of the owner's memory process returns an object that it had to itself.
+    /// A process returns an object that was delegated to it.
     fn recalled(&mut self, object: ObjectId, owner: MpId) {
         let Some(ap) = self.counters.recalled(object) else {
             return;

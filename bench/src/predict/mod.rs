@@ -8,7 +8,7 @@
 //! | `together` | two groups | one |
 //! | `four`, `eight` | two processes | four, and eight |
 //! | `half` | four processes | two |
-//! | `size` | the program | on more data: how much more work that is the plain sequential program says, run on both; of content, [`SIZES`](sizes) |
+//! | `size` | the program | on more data; how much more work and content that is: [`sizes`] |
 //! | `tcp` | Unix sockets | TCP: costs of messages by microbenchmark of both |
 //! | `slow` | Unix sockets | every link [250 µs](runs::DELAY) longer, by a proxy that the processes advertise; costs as for `tcp` |
 //!
