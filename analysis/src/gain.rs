@@ -28,8 +28,9 @@
 //! nothing, work divided evenly, a wait that ends by itself) counts half there: what can be done at once goes before what gains a little
 //! more at best.
 //!
-//! Each advice is followed alone; gains of several do not add up. Where the advice is a change of the cluster file and the
-//! replay is not faster with it, the finding is *dismissed*: it is listed apart, with what the replay says.
+//! Each advice is followed alone; gains of several do not add up. Where the advice is a change of the cluster file, or another way
+//! to read or write the same (at once, without a lock), and the replay is not faster with it, the finding is *dismissed*: it is
+//! listed apart, with what the replay says.
 
 use dosmos_replay::Calibrated;
 
@@ -81,10 +82,12 @@ impl Analysis {
             }
         }
         for (mut finding, gain) in found {
+            // Nothing is different: what would be is not in the script.
+            let without = gain.is_some_and(|g| (g.least, g.most) == (0.0, 0.0));
             match gain {
                 // What it is about may come later than what is replayed.
                 Some(gain) if gain.gain < least && !whole => {}
-                Some(gain) if gain.gain < least && needs_a_gain(&finding) => {
+                Some(gain) if gain.gain < least && needs_a_gain(&finding, without) => {
                     self.dismissed.push(Dismissed {
                         kind: finding.kind,
                         target: finding.target(),
@@ -92,8 +95,7 @@ impl Analysis {
                     });
                     continue;
                 }
-                // Nothing is different: what would be is not in the script.
-                Some(gain) if (gain.least, gain.most) == (0.0, 0.0) => {}
+                Some(_) if without => {}
                 Some(gain) => {
                     finding.predicted_gain = Some(shown(gain.gain));
                     finding.gain_range = Some([shown(gain.least), shown(gain.most)]);
@@ -134,12 +136,14 @@ fn shown(gain: f64) -> f64 {
 }
 
 /// Whether following the advice is worth nothing unless the run is faster for it: a change of the cluster file, which is exactly
-/// what was replayed; and the search for what keeps some processes from processors now and then, which hardly concerns the program.
-fn needs_a_gain(finding: &Finding) -> bool {
-    matches!(
-        finding.cure,
-        Some(Cure::Move { .. } | Cure::Policy(..) | Cure::Unhindered { .. })
-    )
+/// what was replayed; the search for what keeps some processes from processors now and then, which hardly concerns the program; and,
+/// unless the replay is `without` them, other reads or writes of the same, which is right as it is.
+fn needs_a_gain(finding: &Finding, without: bool) -> bool {
+    match finding.cure {
+        Some(Cure::Move { .. } | Cure::Policy(..) | Cure::Unhindered { .. }) => true,
+        Some(Cure::Together(..) | Cure::Unlocked(..)) => !without,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -201,11 +205,21 @@ mod tests {
 
     /// On that many processors.
     fn run_on(processors: usize) -> Calibrated {
+        run_with(processors, 0)
+    }
+
+    /// The first reads are of neighbours, one right after the other.
+    fn run_with(processors: usize, neighbours: u64) -> Calibrated {
         const MS: u64 = 1_000_000;
         let mut script = ScriptBuilder::new(catalog());
         for i in 0..100 {
+            let near = i < neighbours;
+            let element = i as u32;
             script.add(&Record {
-                start: Nanos(2 * MS * i + 5 * MS / 4),
+                start: match near {
+                    true => Nanos(MS / 2 * i),
+                    false => Nanos(2 * MS * i + 5 * MS / 4),
+                },
                 duration: Nanos(MS / 2),
                 wait: Nanos::ZERO,
                 service: Nanos(10_000),
@@ -220,7 +234,7 @@ mod tests {
                 count: 1,
                 bytes: 8,
                 version: i,
-                range: (0, 0),
+                range: if near { (element, element + 1) } else { (0, 0) },
             });
         }
         let times = |ap: u32, parts: &[(Component, u64, u64)]| {
@@ -409,6 +423,26 @@ mod tests {
         let nearer = Cure::owners([(OBJECT, MpId(1))].into());
         let nearer = predicted(Kind::MisplacedOwner, Some(nearer));
         assert_eq!(nearer.patch.as_deref(), Some("+a line"));
+    }
+
+    #[test]
+    fn another_way_to_read_the_same_that_gains_next_to_nothing_is_not_advised() {
+        let read_at_once = |neighbours: u64| {
+            let mut finding = Finding::new(Kind::FineGrained, TimeRange::ALL);
+            finding.predicted_gain = Some(0.123);
+            finding.cure = Some(Cure::Together(VarId(1), false));
+            let mut analysis = with(finding);
+            analysis.predict_gains(&run_with(4, neighbours), &Thresholds::default());
+            analysis
+        };
+        about(&read_at_once(20).findings[0], 0.095);
+        let three_of_a_hundred = read_at_once(4);
+        assert!(three_of_a_hundred.findings.is_empty());
+        assert_eq!(three_of_a_hundred.dismissed[0].kind, Kind::FineGrained);
+        // None of them is in what is replayed.
+        let kept = read_at_once(0);
+        assert_eq!(kept.findings[0].predicted_gain, Some(0.123));
+        assert!(kept.dismissed.is_empty());
     }
 
     #[test]

@@ -462,14 +462,39 @@ pub(crate) struct TopArgs {
     pub(crate) format: Format,
 }
 
+/// Where the causes that `dosmos-bench findings` looks for are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Form {
+    /// Any number of causes beside each other, among 3 to 15 processes, all the time
+    Mixed,
+    /// One cause among 8 processes: all the time or in 20 or 30 % of it, at once or in bursts
+    Varied,
+    /// The same among 64 processes
+    Many,
+    /// Programs in which something that orders accesses was left out, and the same without the mistake
+    Racing,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct FindingsArgs {
-    /// Number of traces
+    /// Number of traces of each form; a tenth of it of those with many processes
     #[arg(long, default_value_t = 500)]
     pub(crate) traces: u64,
-    /// Seed of the first trace (the detectors were tuned on seeds below 1000)
+    /// Seed of the first trace (the detectors were tuned on mixed seeds below 1000)
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) seed: u64,
+    /// Only traces of these forms; separated by commas
+    #[arg(
+        long,
+        value_enum,
+        value_delimiter = ',',
+        default_value = "mixed,varied,many,racing"
+    )]
+    pub(crate) forms: Vec<Form>,
+    /// Ask the detectors alone, without the replay by which `dosmos check` decides what is worth it (20 times as fast)
+    #[arg(long)]
+    pub(crate) without_replay: bool,
     /// Drop this fraction of the records (0 to 1), in bursts
     #[arg(long, default_value_t = 0.0)]
     pub(crate) drop: f64,

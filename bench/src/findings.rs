@@ -1,16 +1,32 @@
-//! `dosmos-bench findings`: precision and recall of the detectors, by kind, over labelled traces
+//! `dosmos-bench findings`: precision and recall of what `dosmos check` says, by kind, over labelled traces
 //! ([`dosmos_testkit::labelled`]). Deterministic: the same seeds give the same table everywhere.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::ensure;
-use dosmos_analysis::Thresholds;
+use dosmos_analysis::{Finding, Kind, ProfileBuilder, Thresholds, conclude};
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
-use dosmos_testkit::labelled::{Loss, Score, generate, score};
+use dosmos_client::Run;
+use dosmos_model::inputs::NetworkRecord;
+use dosmos_testkit::Memory;
+use dosmos_testkit::labelled::{
+    KindScore, Labelled, Loss, Score, VARIED, Variation, generate, racing, score_by, varied,
+};
 use serde_json::json;
+use tokio::runtime::Builder;
 
-use crate::args::FindingsArgs;
+use crate::args::{FindingsArgs, Form};
+
+/// Of traces with many processes, which are long, one in so many.
+const FEWER: u64 = 10;
+
+/// Application processes of the forms in which their number does not follow from the seed.
+const FEW: usize = 8;
+const MANY: usize = 64;
 
 pub(super) fn run(args: &FindingsArgs) -> anyhow::Result<()> {
     ensure!(
@@ -24,73 +40,166 @@ pub(super) fn run(args: &FindingsArgs) -> anyhow::Result<()> {
     );
     let thresholds = dosmos_client::read_thresholds(args.thresholds.as_deref())?;
     let start = Instant::now();
-    let score = on_all_processors(args, &thresholds);
+    let mut scores = Vec::new();
+    for form in &args.forms {
+        scores.push((*form, on_all_processors(args, *form, &thresholds)?));
+    }
+    let mut all = Score::default();
+    for (_, score) in &scores {
+        all.merge(score.clone());
+    }
     let seconds = start.elapsed().as_secs_f64();
-    match args.format {
-        Format::Json => {
-            let rows: Vec<_> = score
-                .kinds
-                .iter()
-                .map(|k| {
-                    let mut row = json!(k);
-                    row["precision"] = k.precision().into();
-                    row["recall"] = k.recall().into();
-                    row
-                })
-                .collect();
-            let mut json = json!(score);
-            json["kinds"] = rows.into();
-            output::text(&(serde_json::to_string_pretty(&json)? + "\n"));
-        }
-        format => {
-            output::text(&table(&score).render(format));
-            output::note(&format!(
-                "{} traces, {} records, {seconds:.0} s; {} of {} traces with nothing planted had a finding",
-                score.traces, score.records, score.healthy_with_finding, score.healthy
-            ));
-            for mistake in score.mistakes.iter().filter(|_| args.mistakes) {
-                output::note(&format!("seed {}: {}", mistake.seed, mistake.what));
-            }
+    if args.format == Format::Json {
+        let mut forms: Vec<_> = scores
+            .iter()
+            .map(|(form, score)| as_json(Some(*form), score))
+            .collect();
+        forms.push(as_json(None, &all));
+        output::text(&(serde_json::to_string_pretty(&forms)? + "\n"));
+        return Ok(());
+    }
+    output::text(&table(&scores, &all).render(args.format));
+    for (form, score) in &scores {
+        let form = json!(form);
+        output::note(&format!(
+            "{}: {} traces, {} records; {} of {} with nothing planted had a finding",
+            form.as_str().unwrap_or_default(),
+            score.traces,
+            score.records,
+            score.healthy_with_finding,
+            score.healthy
+        ));
+        for mistake in score.mistakes.iter().filter(|_| args.mistakes) {
+            output::note(&format!("  seed {}: {}", mistake.seed, mistake.what));
         }
     }
+    output::note(&format!("{seconds:.0} s"));
     Ok(())
 }
 
-/// A share of the traces on each processor.
-fn on_all_processors(args: &FindingsArgs, thresholds: &Thresholds) -> Score {
+/// Every processor takes the next trace when it has time.
+fn on_all_processors(
+    args: &FindingsArgs,
+    form: Form,
+    thresholds: &Thresholds,
+) -> anyhow::Result<Score> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let loss = Loss {
-        dropped: args.drop,
-        one_in: args.sample,
+    let count = match form {
+        Form::Many => args.traces.div_ceil(FEWER),
+        _ => args.traces,
     };
-    let share = |first: usize| {
-        let seeds = (args.seed..args.seed.saturating_add(args.traces)).skip(first);
-        let traces = seeds.step_by(threads).map(|seed| {
-            let mut trace = generate(seed);
+    let next = AtomicU64::new(0);
+    let share = || -> anyhow::Result<Score> {
+        let runtime = Builder::new_current_thread().build()?;
+        let failed = RefCell::new(None);
+        let seeds = std::iter::from_fn(|| {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            (i < count).then(|| args.seed.saturating_add(i))
+        });
+        let loss = Loss {
+            dropped: args.drop,
+            one_in: args.sample,
+        };
+        let traces = seeds.map(|seed| {
+            let mut trace = trace(form, seed);
             loss.apply(&mut trace);
             trace
         });
-        score(traces, thresholds)
+        let score = score_by(traces, |trace| {
+            let found = match args.without_replay && form != Form::Racing {
+                true => Ok(detected(trace, thresholds)),
+                false => runtime.block_on(checked(trace, thresholds)),
+            };
+            let found = found.unwrap_or_else(|error| {
+                failed.replace(Some(error));
+                Vec::new()
+            });
+            let of_form = |f: &Finding| (f.kind == Kind::DataRace) == (form == Form::Racing);
+            found.into_iter().filter(of_form).collect()
+        });
+        match failed.into_inner() {
+            Some(error) => Err(error.into()),
+            None => Ok(score),
+        }
     };
     std::thread::scope(|scope| {
-        let share = &share;
-        let others: Vec<_> = (1..threads)
-            .map(|i| scope.spawn(move || share(i)))
-            .collect();
-        let mut all = share(0);
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(share)).collect();
+        let mut all = share()?;
         for other in others {
             match other.join() {
-                Ok(score) => all.merge(score),
+                Ok(score) => all.merge(score?),
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
         all.mistakes.sort_by_key(|m| m.seed);
-        all
+        Ok(all)
     })
 }
 
-fn table(score: &Score) -> Table {
+/// The trace of this seed.
+fn trace(form: Form, seed: u64) -> Labelled {
+    let one = |processes| {
+        let in_turn = VARIED.len() as u64 + 2;
+        let kind = match VARIED.get((seed % in_turn) as usize) {
+            Some(kind) => Some(*kind),
+            None => (seed % in_turn + 1 == in_turn).then_some(Kind::SlowProcess),
+        };
+        varied(seed, Variation::of_seed(kind, seed, processes))
+    };
+    match form {
+        Form::Mixed => generate(seed),
+        Form::Varied => one(FEW),
+        Form::Many => one(MANY),
+        Form::Racing => racing(seed / 2, seed.is_multiple_of(2)),
+    }
+}
+
+/// What the detectors find by themselves.
+fn detected(trace: &Labelled, thresholds: &Thresholds) -> Vec<Finding> {
+    let mut profile = ProfileBuilder::new(trace.catalog.clone());
+    trace.records.iter().for_each(|record| profile.add(record));
+    profile.times(trace.times.clone());
+    conclude(&profile.finish(None), thresholds).findings
+}
+
+/// What `dosmos check` finds: on a machine with a processor for each process, as the simulated one has.
+async fn checked(
+    trace: &Labelled,
+    thresholds: &Thresholds,
+) -> Result<Vec<Finding>, dosmos_client::Error> {
+    let topology = &trace.catalog.topology;
+    let network = NetworkRecord {
+        processors: topology.application_processes().len() + topology.memory_processes().len(),
+        ..NetworkRecord::typical()
+    };
+    let mut source = Memory::new(trace.catalog.clone(), trace.records.clone());
+    source.times = trace.times.clone();
+    let run = Run::of(Arc::new(source), "");
+    let analysed = run.analyse(None, thresholds, network).await?;
+    Ok(analysed.analysis.findings)
+}
+
+fn as_json(form: Option<Form>, score: &Score) -> serde_json::Value {
+    let kinds: Vec<_> = score
+        .kinds
+        .iter()
+        .map(|k| {
+            let mut row = json!(k);
+            row["precision"] = k.precision().into();
+            row["recall"] = k.recall().into();
+            row
+        })
+        .collect();
+    let mut json = json!(score);
+    json["form"] = json!(form);
+    json["kinds"] = kinds.into();
+    json
+}
+
+/// What became of each kind, in each form and altogether.
+fn table(scores: &[(Form, Score)], all: &Score) -> Table {
     let mut table = Table::new(&[
+        "traces",
         "kind",
         "planted",
         "found",
@@ -99,16 +208,22 @@ fn table(score: &Score) -> Table {
         "precision",
         "recall",
     ]);
-    for k in &score.kinds {
-        table.row([
-            k.kind.to_string(),
-            k.planted.to_string(),
-            k.found.to_string(),
-            k.wrong.to_string(),
-            k.slight.to_string(),
-            format!("{:.3}", k.precision()),
-            format!("{:.3}", k.recall()),
-        ]);
+    let forms = scores.iter().map(|(form, score)| (json!(form), score));
+    let altogether = (scores.len() > 1).then_some((json!("all"), all));
+    for (form, score) in forms.chain(altogether) {
+        let there = |k: &&KindScore| k.planted + k.slight + k.wrong > 0;
+        for k in score.kinds.iter().filter(there) {
+            table.row([
+                form.as_str().unwrap_or_default().to_owned(),
+                k.kind.to_string(),
+                k.planted.to_string(),
+                k.found.to_string(),
+                k.wrong.to_string(),
+                k.slight.to_string(),
+                format!("{:.3}", k.precision()),
+                format!("{:.3}", k.recall()),
+            ]);
+        }
     }
     table
 }

@@ -10,6 +10,7 @@
 //! * [`access`], [`guard`]: what a process shows to another, and what each may call.
 //! * [`unix`]: Unix sockets that wake their process only when they have to.
 //! * [`watched`]: how a thread sees that a connection needs to be driven.
+//! * [`delegation`]: when objects go to application processes.
 //! * [`spin`]: how a process waits a moment before it sleeps.
 //! * [`large`]: large messages around a connection, in memory that two processes of one host share.
 //!
@@ -22,6 +23,7 @@ pub mod blame;
 pub mod clock;
 mod connection;
 pub mod counters;
+pub mod delegation;
 pub mod direct;
 pub mod error;
 pub mod guard;

@@ -4,27 +4,17 @@
 //! longer the ways are.
 
 use dosmos_proto::ObjectId;
+use dosmos_proto::delegation::{CHANGES, MOST_DECLINED, MOST_DECLINING, WORTH};
 use rustc_hash::FxHashMap;
 
 use crate::ids::OpId;
-
-// The rules of `dsm-lib/src/cache/slot.rs` and `memproc/src/core/owner/delegations.rs`.
-
-/// Changes by message after which a process asks for the object; twice as many each time it was declined, up to this power.
-const CHANGES: u32 = 2;
-const MOST_DECLINED: u32 = 6;
-
-/// The owner declines as many requests after it was taken fewer times than this before it was recalled; then twice as many, up to
-/// that many.
-const WORTH: u32 = 4;
-const MOST_DECLINING: u32 = 64;
 
 /// What the process that may have an object, and its owner, remember.
 #[derive(Debug, Default)]
 struct Counter {
     had_by: Option<u32>,
     /// Times that it was taken from without a message.
-    taken: u32,
+    taken: u64,
     changes: u32,
     declined: u32,
     penalty: u32,

@@ -7,8 +7,9 @@ use async_trait::async_trait;
 use dosmos_proto::{MpId, Nanos, ObjectId, VarId, Variable};
 use dosmos_trace::meta::{Access, OperationTimes, PrimaryMeta, SecondaryMeta};
 use dosmos_trace::query::{
-    Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint, HistoryQuery,
-    MetaObjects, MetaQuery, OriginCounts, QueryError, Records, Status, TimeRange, TraceSource,
+    Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
+    HistoryQuery, MetaObjects, MetaQuery, OriginCounts, QueryError, Records, Status, TimeRange,
+    TraceSource,
 };
 use dosmos_trace::{Op, Origin, Record, Side};
 
@@ -21,6 +22,8 @@ pub struct Memory {
     pub catalog: Catalog,
     /// The answer to every question for the status.
     pub status: Status,
+    /// Where the processes say that their time went.
+    pub times: Breakdown,
     /// In order of their start.
     records: Vec<Record>,
 }
@@ -36,6 +39,7 @@ impl Memory {
         Self {
             catalog,
             status: Status::default(),
+            times: Breakdown::default(),
             records,
         }
     }
@@ -72,6 +76,10 @@ impl TraceSource for Memory {
 
     async fn catalog(&self) -> Result<Catalog, QueryError> {
         Ok(self.catalog.clone())
+    }
+
+    async fn breakdown(&self) -> Result<Breakdown, QueryError> {
+        Ok(self.times.clone())
     }
 
     async fn meta_objects(&self, query: &MetaQuery) -> Result<MetaObjects, QueryError> {

@@ -7,13 +7,14 @@ mod support;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use dosmos_analysis::Oversubscribed;
 use dosmos_client::Run;
 use dosmos_proto::{ApId, Component, Nanos, PhaseTimes, Spent, TopologyBuilder};
 use dosmos_testkit::Memory;
 use dosmos_trace::Origin;
 use dosmos_trace::query::{Breakdown, Catalog};
 use dosmos_visualizer::state::tree::Node;
-use dosmos_visualizer::state::{Action, Found, ListedRun, Palette, Screen, State, Update};
+use dosmos_visualizer::state::{Action, Found, Hit, ListedRun, Palette, Screen, State, Update};
 use dosmos_visualizer::tui::{answer_once, csv};
 use dosmos_visualizer::view::{self, Theme};
 use ratatui::Terminal;
@@ -280,6 +281,42 @@ fn findings() {
     insta::assert_snapshot!(picture(&state, COLOUR));
     let state = findings_in((160, 50), Screen::Findings);
     insta::assert_snapshot!("findings_wide", picture(&state, COLOUR));
+}
+
+/// A crowded machine is said above the findings, on as many lines as it takes, and the rows that a click means are below.
+#[test]
+fn that_processes_lack_processors_is_said_above_the_findings() {
+    let lack = Oversubscribed {
+        application_processes: 8,
+        memory_processes: 8,
+        processors: 2,
+        gain: 0.77,
+        gain_range: [0.76, 0.78],
+    };
+    for width in [60, 160] {
+        let request = findings_in((width, 30), Screen::Findings).request();
+        let source = Arc::new(support::crowded_lock());
+        let found = futures::executor::block_on(answer_once(Run::of(source, ""), request)).1;
+        let seen = |lack: Option<Oversubscribed>| {
+            let mut found = found.clone();
+            found.result.as_mut().unwrap().analysis.oversubscribed = lack;
+            let mut state = findings_in((width, 30), Screen::Findings);
+            state.take_found(found);
+            let shown = picture(&state, COLOUR);
+            let lines: Vec<String> = shown.lines().map(str::to_owned).collect();
+            (state, lines)
+        };
+        let (_, without) = seen(None);
+        let (state, with) = seen(Some(lack));
+        let titles = |lines: &[String]| lines.iter().position(|l| l.contains("TARGET")).unwrap();
+        let more = titles(&with) - titles(&without);
+        let said = with[titles(&with) - more..titles(&with)].join(" ");
+        let said: Vec<&str> = said.split_whitespace().collect();
+        assert_eq!(said.join(" "), lack.sentence());
+        assert_eq!(more, if width == 60 { 3 } else { 1 });
+        let first = titles(&with) as u16 + 1;
+        assert_eq!(view::hit(&state, 5, first), Some(Hit::Row(0)));
+    }
 }
 
 #[test]

@@ -78,7 +78,13 @@ impl Runs {
                 let file = dir.join(RECORDS);
                 let cannot = || format!("no runs were kept here: cannot read {}", file.display());
                 let text = std::fs::read_to_string(&file).with_context(cannot)?;
-                return serde_json::from_str(&text).with_context(cannot);
+                let older = || {
+                    format!(
+                        "{} is of another version of this program: keep runs again, with --keep",
+                        file.display()
+                    )
+                };
+                return serde_json::from_str(&text).with_context(older);
             }
             Self::New(dir) => dir,
         };

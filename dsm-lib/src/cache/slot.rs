@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dosmos_proto::delegation::{CHANGES, MOST_DECLINED};
 use dosmos_proto::large::copy_of;
 use dosmos_proto::{ObjectId, wire};
 
@@ -23,12 +24,6 @@ const MORE: u64 = 4;
 
 /// Copies in vain that count.
 const MOST_IN_VAIN: u32 = 3;
-
-/// Number of consecutive changes by message after which the object itself is asked for.
-const CHANGES: u32 = 2;
-
-/// Each time that is in vain, twice as many are sent before the next; up to `CHANGES` times two to this power.
-const MOST_DECLINED: u32 = 6;
 
 /// Reads of the same elements in a row after which the reader may be waiting for somebody to change them.
 const SAME: u32 = 256;

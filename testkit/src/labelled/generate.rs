@@ -39,7 +39,7 @@ pub fn generate(seed: u64) -> Labelled {
         };
         list.push(label);
     }
-    trace.slight.extend(plan.one_by_one());
+    trace.slight.extend(plan.also());
     trace.records = outcome.records;
     trace
 }
@@ -57,8 +57,15 @@ const PLANTED: [Kind; 9] = [
     Kind::Deadlock,
 ];
 
-/// Reading at once in place of one by one saves so much of the time of the processes that do, at least, or it is not said.
-const ONE_BY_ONE: f64 = 0.05;
+/// What a part has that is not what it is there for is worth a word if its cure saves this fraction of the time of those whom it
+/// costs time.
+pub(super) const ALSO: f64 = 0.05;
+
+/// Interruptions are worth a word if the run would be shorter by this fraction without any.
+const INTERRUPTED: f64 = 0.03;
+
+/// The parts of a program, and what those that are not healthy are there for.
+type Parts = Vec<(Option<Kind>, Part)>;
 
 /// What a trace is made of; everything follows from the seed.
 struct Plan {
@@ -97,53 +104,36 @@ impl Plan {
     }
 
     /// Builds the program with these of its pathologies and runs it.
-    fn run(&self, sick: &BTreeSet<Kind>) -> (World, Vec<(Kind, Part)>, Outcome) {
-        self.run_with(sick, |_| {})
+    fn run(&self, sick: &BTreeSet<Kind>) -> (World, Parts, Outcome) {
+        self.run_without(sick, None)
     }
 
-    /// The same with parts that are otherwise.
-    fn run_with(
-        &self,
-        sick: &BTreeSet<Kind>,
-        otherwise: impl Fn(&mut Part),
-    ) -> (World, Vec<(Kind, Part)>, Outcome) {
-        let mut world = self.world.clone();
+    /// The same without what there also is of this kind.
+    fn run_without(&self, sick: &BTreeSet<Kind>, also: Option<Kind>) -> (World, Parts, Outcome) {
+        let mut world = self.world.without(also);
         let kinds = self.sick.iter().chain(&self.cured);
-        let parts: Vec<(Kind, Part)> = kinds
+        let mut parts: Parts = kinds
             .map(|&kind| {
                 // No detector looks at names; they tell readers which part is meant.
                 let name = kind.to_string();
                 let recipe = self.recipe(&name, kind as u64);
-                let mut part = pathology(kind, sick.contains(&kind), &mut world, &recipe);
-                otherwise(&mut part);
-                (kind, part)
+                let part = pathology(kind, sick.contains(&kind), &mut world, &recipe);
+                (Some(kind), part)
             })
             .collect();
-        let fine: Vec<Part> = self
-            .healthy
-            .iter()
-            .map(|&i| {
-                let name = format!("healthy{i}");
-                let recipe = self.recipe(&name, 100 + i as u64);
-                healthy::healthy(i, &mut world, &recipe)
-            })
-            .collect();
-        let all: Vec<&Part> = parts.iter().map(|(_, p)| p).chain(&fine).collect();
-        let scripts = scripts(
-            &world,
-            &all,
-            self.base,
-            (self.iterations, self.barriers),
-            self.seed,
-        );
-        let machine = Machine::new(
-            &world.topology,
-            &world.variables,
-            world.speed,
-            scripts,
-            self.seed,
-        );
-        let outcome = machine.run();
+        for &i in &self.healthy {
+            let name = format!("healthy{i}");
+            let recipe = self.recipe(&name, 100 + i as u64);
+            parts.push((None, healthy::healthy(i, &mut world, &recipe)));
+        }
+        if let Some(kind) = also {
+            parts.iter_mut().for_each(|(_, part)| part.cure_also(kind));
+        }
+        let all: Vec<&Part> = parts.iter().map(|(_, p)| p).collect();
+        let shape = (self.iterations, self.barriers);
+        let scripts = scripts(&world, &all, self.base, shape, self.seed);
+        let (topology, variables) = (&world.topology, &world.variables);
+        let outcome = Machine::new(topology, variables, world.speed, scripts, self.seed).run();
         (world, parts, outcome)
     }
 
@@ -158,27 +148,15 @@ impl Plan {
         }
     }
 
-    /// What is read one by one in parts that are there for something else, where reading it at once would save something: it is not
-    /// planted, and who says so is right.
-    fn one_by_one(&self) -> Option<Label> {
+    /// What parts have that they are not there for, where its cure would save something: it is not planted, and who says so is
+    /// right.
+    fn also(&self) -> Vec<Label> {
         let mut sick = self.sick.clone();
         sick.remove(&Kind::Deadlock);
         let (world, parts, ill) = self.run(&sick);
-        let part = parts.iter().find(|(_, p)| p.at_once.is_some());
-        let (_, part) = part?;
-        let (_, _, well) = self.run_with(&sick, |part| {
-            if let Some(at_once) = part.at_once.take() {
-                part.body = at_once;
-            }
-        });
-        let all: Vec<usize> = (0..world.size()).collect();
-        let gain = (saved(&ill, &well, &part.aps), saved(&ill, &well, &all));
-        let names = world.variables.iter();
-        let names = names.filter(|v| part.variables.contains(&v.id()));
-        (gain.0 >= ONE_BY_ONE).then(|| Label {
-            kind: Kind::FineGrained,
-            variables: names.map(|v| v.spec().name().to_owned()).collect(),
-            gain,
+        let parts: Vec<&Part> = parts.iter().map(|(_, part)| part).collect();
+        also(&world, &parts, &ill, |kind| {
+            self.run_without(&sick, Some(kind)).2
         })
     }
 
@@ -193,7 +171,7 @@ impl Plan {
         without.remove(&kind);
         let (world, parts, ill) = self.run(&with);
         let (_, _, well) = self.run(&without);
-        let part = parts.iter().find(|(k, _)| *k == kind).map(|(_, p)| p);
+        let part = parts.iter().find(|(k, _)| *k == Some(kind)).map(|(_, p)| p);
         let aps: Vec<usize> = part.map_or(Vec::new(), |p| p.aps.clone());
         let all: Vec<usize> = (0..world.size()).collect();
         let variables: Vec<VarId> = part.map_or(Vec::new(), |p| p.variables.clone());
@@ -206,19 +184,58 @@ impl Plan {
             // Turns that mostly alternate.
             Kind::PingPong => gain.0 >= 0.10 && alternation(&ill, &variables) >= 0.5,
             Kind::FalseSharing => gain.0 >= 0.10,
-            _ => gain.1 >= 0.03,
+            Kind::NoSharing => gain.1 >= 0.03,
+            // A change of the cluster file is for the run.
+            _ => gain.1 >= 0.03 && shorter(&ill, &well) >= 0.03,
         };
-        let names = world
-            .variables
-            .iter()
-            .filter(|v| variables.contains(&v.id()));
         let label = Label {
             kind,
-            variables: names.map(|v| v.spec().name().to_owned()).collect(),
+            variables: names(&world, &variables),
             gain,
         };
         (label, matters)
     }
+}
+
+/// Names of these variables.
+pub(super) fn names(world: &World, variables: &[VarId]) -> Vec<String> {
+    let of = world.variables.iter();
+    let of = of.filter(|v| variables.contains(&v.id()));
+    of.map(|v| v.spec().name().to_owned()).collect()
+}
+
+/// Labels of what nobody planted: what these parts have that they are not there for, and interruptions of processes, where their
+/// cure saves something by a run `without` the kind.
+pub(super) fn also(
+    world: &World,
+    parts: &[&Part],
+    ill: &Outcome,
+    without: impl Fn(Kind) -> Outcome,
+) -> Vec<Label> {
+    let all: Vec<usize> = (0..world.size()).collect();
+    let each = parts
+        .iter()
+        .flat_map(|part| part.also.iter().map(move |also| (part, also)));
+    let mut labels: Vec<Label> = each
+        .map(|(part, also)| {
+            let well = without(also.kind);
+            Label {
+                kind: also.kind,
+                variables: names(world, &part.variables),
+                gain: (saved(ill, &well, &also.aps), saved(ill, &well, &all)),
+            }
+        })
+        .collect();
+    labels.retain(|label| label.gain.0 >= ALSO);
+    let well = without(Kind::SlowProcess);
+    let gain = saved(ill, &well, &all);
+    let interrupted = Label {
+        kind: Kind::SlowProcess,
+        variables: Vec::new(),
+        gain: (gain, gain),
+    };
+    labels.extend((shorter(ill, &well) >= INTERRUPTED).then_some(interrupted));
+    labels
 }
 
 /// What each process does: in every iteration all parts, and the rest of its computing. All compute equally
@@ -261,6 +278,16 @@ pub(super) fn scripts(
         scripts[*ap].push_front(Step::Late(*time));
     }
     scripts
+}
+
+/// Fraction that the run is shorter for `well`.
+pub(super) fn shorter(ill: &Outcome, well: &Outcome) -> f64 {
+    let end = |outcome: &Outcome| {
+        let ends = outcome.finished.iter();
+        let ends = ends.map(|end| end.map_or(f64::INFINITY, |end| (end - machine::START) as f64));
+        ends.fold(0.0, f64::max)
+    };
+    1.0 - end(well) / end(ill).max(1.0)
 }
 
 /// Fraction of the time of these processes that `well` takes less than `ill`.

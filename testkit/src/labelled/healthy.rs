@@ -1,11 +1,12 @@
 //! Parts of programs with nothing wrong: what good programs do with shared variables.
 
+use dosmos_analysis::Kind;
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::machine::Step::{Acquire, Compute, Read, Release, Write};
-use super::parts::{Part, Recipe};
+use super::machine::Step::{self, Acquire, Compute, Read, Release, Write};
+use super::parts::{Also, Part, Recipe};
 use super::world::{ELEMENTS, World, object};
 
 const WHOLE: (u32, u32) = (0, ELEMENTS);
@@ -101,12 +102,22 @@ fn producer_consumer(world: &mut World, recipe: &Recipe<'_>, random: &mut StdRng
     let o = object(v, 0);
     let items = random.random_range(1..=3_usize);
     let work = recipe.base / items as f64 / 2.0;
-    Part::new(vec![v], vec![from, to], move |ap, _, _| {
+    let body = move |ap, emptied: &[Step]| {
         let item = match ap {
             ap if ap == from => vec![Compute(work), Acquire(o), Write(o, WHOLE), Release(o)],
-            ap if ap == to => vec![Compute(work), Acquire(o), Read(o, WHOLE), Release(o)],
+            ap if ap == to => [&[Compute(work)], emptied].concat(),
             _ => return Vec::new(),
         };
         item.repeat(items)
-    })
+    };
+    let mut part = Part::new(vec![v], vec![from, to], move |ap, _, _| {
+        body(ap, &[Acquire(o), Read(o, WHOLE), Release(o)])
+    });
+    // Who empties a slot only reads it, and could without the lock.
+    part.also = vec![Also {
+        kind: Kind::ReadOnlyLocking,
+        aps: vec![to],
+        cured: Box::new(move |ap, _, _| body(ap, &[Read(o, WHOLE)])),
+    }];
+    part
 }

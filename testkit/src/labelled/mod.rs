@@ -28,6 +28,6 @@ mod world;
 pub use generate::generate;
 pub use loss::Loss;
 pub use racing::racing;
-pub use score::{KindScore, Mistake, Score, score, score_with_times};
+pub use score::{KindScore, Mistake, Score, score, score_by, score_with_times};
 pub use trace::{Label, Labelled};
 pub use varied::{VARIED, Variation, varied};

@@ -3,6 +3,7 @@
 //!
 //! What makes a part sick is said here in terms of what the program does, never of what a detector computes.
 
+use dosmos_analysis::Kind;
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::VarId;
 use rand::RngExt;
@@ -16,7 +17,7 @@ use super::world::{ELEMENTS, World, object};
 pub(super) const WHOLE: (u32, u32) = (0, ELEMENTS);
 
 /// What a process does in one iteration for this part.
-type Body = Box<dyn Fn(usize, usize, &mut StdRng) -> Vec<Step>>;
+pub(super) type Body = Box<dyn Fn(usize, usize, &mut StdRng) -> Vec<Step>>;
 
 /// A part of a program.
 pub(super) struct Part {
@@ -29,8 +30,17 @@ pub(super) struct Part {
     pub(super) load: Option<Box<dyn Fn(usize, usize) -> f64>>,
     /// Processes that begin later, by nanoseconds.
     pub(super) late: Vec<(usize, f64)>,
-    /// The same where what is read one by one is read at once, if it is; whatever else is wrong stays.
-    pub(super) at_once: Option<Body>,
+    /// What else a finding may rightly be about, though the part is not there for it.
+    pub(super) also: Vec<Also>,
+}
+
+/// Something that costs time in a part which is there for something else, and what would be done without it; whatever else is
+/// wrong stays.
+pub(super) struct Also {
+    pub(super) kind: Kind,
+    /// Whom it costs time.
+    pub(super) aps: Vec<usize>,
+    pub(super) cured: Body,
 }
 
 impl Part {
@@ -45,7 +55,15 @@ impl Part {
             body: Box::new(body),
             load: None,
             late: Vec::new(),
-            at_once: None,
+            also: Vec::new(),
+        }
+    }
+
+    /// What it also has of this kind is cured.
+    pub(super) fn cure_also(&mut self, kind: Kind) {
+        let at = self.also.iter().position(|also| also.kind == kind);
+        if let Some(at) = at {
+            self.body = self.also.swap_remove(at).cured;
         }
     }
 }
@@ -217,12 +235,15 @@ pub(super) fn policy(
         }
     };
     let at_once = body.clone();
-    let mut part = Part::new(vec![v], aps, move |ap, iteration, _| {
+    let mut part = Part::new(vec![v], aps.clone(), move |ap, iteration, _| {
         body(ap, iteration, reads, rows)
     });
-    part.at_once = Some(Box::new(move |ap, iteration, _| {
-        at_once(ap, iteration, 1, 1)
-    }));
+    // The rows one by one.
+    part.also = vec![Also {
+        kind: Kind::FineGrained,
+        aps,
+        cured: Box::new(move |ap, iteration, _| at_once(ap, iteration, 1, 1)),
+    }];
     part
 }
 

@@ -62,48 +62,62 @@ pub struct Score {
 
 /// Analyses every trace, with what the processes say of their time, and compares.
 pub fn score_with_times(traces: impl Iterator<Item = Labelled>, thresholds: &Thresholds) -> Score {
-    let mut score = nothing();
-    for trace in traces {
-        score.add(&trace, trace.times.clone(), thresholds);
-    }
-    score
+    score_by(traces, |trace| {
+        findings(trace, trace.times.clone(), thresholds)
+    })
 }
 
 /// Analyses every trace and compares.
 pub fn score(traces: impl Iterator<Item = Labelled>, thresholds: &Thresholds) -> Score {
-    let mut score = nothing();
+    score_by(traces, |trace| {
+        findings(trace, Breakdown::default(), thresholds)
+    })
+}
+
+fn findings(trace: &Labelled, times: Breakdown, thresholds: &Thresholds) -> Vec<Finding> {
+    let mut profile = ProfileBuilder::new(trace.catalog.clone());
+    trace.records.iter().for_each(|record| profile.add(record));
+    profile.times(times);
+    conclude(&profile.finish(None), thresholds).findings
+}
+
+/// Compares what is found in every trace with what is there.
+pub fn score_by(
+    traces: impl Iterator<Item = Labelled>,
+    find: impl Fn(&Labelled) -> Vec<Finding>,
+) -> Score {
+    let mut score = Score::default();
     for trace in traces {
-        score.add(&trace, Breakdown::default(), thresholds);
+        score.add(&trace, &find(&trace));
     }
     score
 }
 
-fn nothing() -> Score {
-    let nothing = |kind| KindScore {
-        kind,
-        planted: 0,
-        found: 0,
-        wrong: 0,
-        slight: 0,
-    };
-    Score {
-        traces: 0,
-        healthy: 0,
-        healthy_with_finding: 0,
-        records: 0,
-        kinds: Kind::ALL.map(nothing).to_vec(),
-        mistakes: Vec::new(),
+impl Default for Score {
+    /// Of no traces.
+    fn default() -> Self {
+        let nothing = |kind| KindScore {
+            kind,
+            planted: 0,
+            found: 0,
+            wrong: 0,
+            slight: 0,
+        };
+        Self {
+            traces: 0,
+            healthy: 0,
+            healthy_with_finding: 0,
+            records: 0,
+            kinds: Kind::ALL.map(nothing).to_vec(),
+            mistakes: Vec::new(),
+        }
     }
 }
 
 impl Score {
-    fn add(&mut self, trace: &Labelled, times: Breakdown, thresholds: &Thresholds) {
+    fn add(&mut self, trace: &Labelled, findings: &[Finding]) {
         self.traces += 1;
         self.records += trace.records.len() as u64;
-        let mut profile = ProfileBuilder::new(trace.catalog.clone());
-        trace.records.iter().for_each(|record| profile.add(record));
-        profile.times(times);
-        let findings = conclude(&profile.finish(None), thresholds).findings;
         if trace.planted.is_empty() && trace.slight.is_empty() {
             self.healthy += 1;
             self.healthy_with_finding += u64::from(!findings.is_empty());
@@ -126,7 +140,7 @@ impl Score {
                 self.mistake(trace.seed, what);
             }
         }
-        for finding in &findings {
+        for finding in findings {
             let mut there = trace.planted.iter().chain(&trace.slight);
             if !there.any(|label| names(finding, label)) {
                 self.of(finding.kind).wrong += 1;

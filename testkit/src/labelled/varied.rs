@@ -2,13 +2,12 @@
 //! whether it is found.
 
 use dosmos_analysis::Kind;
-use dosmos_proto::VarId;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::causes;
-use super::generate::{catalog, saved, scripts};
+use super::generate::{also, catalog, names, saved, scripts, shorter};
 use super::healthy;
 use super::machine::{Machine, Outcome};
 use super::parts::{Part, Recipe};
@@ -48,6 +47,19 @@ pub struct Variation {
 }
 
 impl Variation {
+    /// Where it is follows from the seed: all the time or in 20 or 30 % of it, somewhere, at once or in eight bursts.
+    pub fn of_seed(kind: impl Into<Option<Kind>>, seed: u64, processes: usize) -> Self {
+        let mut random = StdRng::seed_from_u64(seed);
+        let lasts = [1.0, 0.3, 0.2][random.random_range(0..3_usize)];
+        Self {
+            kind: kind.into(),
+            processes,
+            bursts: [1, 1, 8][random.random_range(0..3_usize)],
+            begins: random.random_range(0.0..=1.0 - lasts),
+            lasts,
+        }
+    }
+
     fn is_active(&self, iteration: usize, of: usize) -> bool {
         let part = of as f64 / self.bursts.max(1) as f64;
         let at = (iteration as f64 % part) / part;
@@ -61,7 +73,7 @@ const ITERATIONS: usize = 240;
 /// The trace of this seed.
 pub fn varied(seed: u64, variation: Variation) -> Labelled {
     let plan = Plan::new(seed, variation);
-    let (world, part, ill) = plan.run(true);
+    let (world, part, fine, ill) = plan.run(true, None);
     let mut trace = Labelled {
         seed,
         catalog: catalog(&world, &ill),
@@ -78,6 +90,9 @@ pub fn varied(seed: u64, variation: Variation) -> Labelled {
         };
         list.push(label);
     }
+    let fine: Vec<&Part> = fine.iter().collect();
+    let also = also(&world, &fine, &ill, |kind| plan.run(true, Some(kind)).3);
+    trace.slight.extend(also);
     trace.records = ill.records;
     trace
 }
@@ -127,15 +142,15 @@ impl Plan {
         }
     }
 
-    /// The program with its pathology, or with the cure of that.
-    fn run(&self, sick: bool) -> (World, Option<Part>, Outcome) {
-        let mut world = self.world.clone();
+    /// The program with its pathology, or with the cure of that; without what there also is of a kind.
+    fn run(&self, sick: bool, also: Option<Kind>) -> (World, Option<Part>, Vec<Part>, Outcome) {
+        let mut world = self.world.without(also);
         let part = self.variation.kind.map(|kind| {
             let name = kind.to_string();
             let recipe = self.recipe(&name, kind as u64);
             self.at_times(pathology(kind, sick, &mut world, &recipe))
         });
-        let fine: Vec<Part> = self
+        let mut fine: Vec<Part> = self
             .healthy
             .iter()
             .map(|&i| {
@@ -150,12 +165,15 @@ impl Plan {
                 }
             })
             .collect();
+        if let Some(kind) = also {
+            fine.iter_mut().for_each(|part| part.cure_also(kind));
+        }
         let all: Vec<&Part> = part.iter().chain(&fine).collect();
         let shape = (ITERATIONS, self.barriers);
         let scripts = scripts(&world, &all, self.base, shape, self.seed);
         let (topology, variables) = (&world.topology, &world.variables);
         let outcome = Machine::new(topology, variables, world.speed, scripts, self.seed).run();
-        (world, part, outcome)
+        (world, part, fine, outcome)
     }
 
     /// What the part does, in the iterations that have it only.
@@ -166,7 +184,7 @@ impl Plan {
             body,
             load,
             late,
-            at_once: _,
+            also: _,
         } = part;
         let variation = self.variation;
         let active = move |iteration| variation.is_active(iteration, ITERATIONS);
@@ -189,7 +207,7 @@ impl Plan {
     /// What the cure would save, and whether that is worth a word: of the time of those whom it concerns. What happens at
     /// a time counts in the part of the run that has it.
     fn label(&self, kind: Kind, world: &World, part: &Part, ill: &Outcome) -> (Label, bool) {
-        let (_, _, well) = self.run(false);
+        let (.., well) = self.run(false, None);
         let all: Vec<usize> = (0..world.size()).collect();
         let gain = (saved(ill, &well, &part.aps), saved(ill, &well, &all));
         let least = match kind {
@@ -202,13 +220,17 @@ impl Plan {
             // Of what is the same all the time, less than that of the whole run is not worth a word.
             _ => 0.12,
         };
-        let of = |v: &VarId| world.variables.iter().find(|known| known.id() == *v);
-        let variables = part.variables.iter().filter_map(of);
+        // A change of the cluster file is for the run.
+        let of_the_run = match kind {
+            Kind::PolicyMismatch | Kind::MisplacedOwner | Kind::CrowdedOwner => 0.03,
+            _ => f64::NEG_INFINITY,
+        };
+        let matters = gain.0 >= least && shorter(ill, &well) >= of_the_run;
         let label = Label {
             kind,
-            variables: variables.map(|v| v.spec().name().to_owned()).collect(),
+            variables: names(world, &part.variables),
             gain,
         };
-        (label, gain.0 >= least)
+        (label, matters)
     }
 }

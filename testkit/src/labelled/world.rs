@@ -1,5 +1,6 @@
 //! The place a labelled run happens in: groups, processes, variables, and how fast it all is.
 
+use dosmos_analysis::Kind;
 use dosmos_proto::topology::{ApplicationProcess, EventManager, Group, MemoryProcess};
 use dosmos_proto::{
     CopyPolicy, ElementType, EmpId, GroupId, GroupPath, Layout, MpId, ObjectId, Topology,
@@ -79,6 +80,15 @@ impl World {
             variables: Vec::new(),
             speed,
         }
+    }
+
+    /// The same place; nobody is interrupted there if it is without slow processes.
+    pub(super) fn without(&self, kind: Option<Kind>) -> Self {
+        let mut world = self.clone();
+        if kind == Some(Kind::SlowProcess) {
+            world.speed.hiccup.0 = 0.0;
+        }
+        world
     }
 
     /// Number of application processes; process `i` talks to memory process `i`.

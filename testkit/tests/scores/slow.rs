@@ -4,26 +4,13 @@
 use dosmos_analysis::{Kind, ProfileBuilder, Thresholds, conclude};
 use dosmos_testkit::labelled::{Labelled, Variation, score_with_times, varied};
 use dosmos_trace::query::Breakdown;
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 
 fn traces(
     kind: Option<Kind>,
     seeds: std::ops::Range<u64>,
     processes: usize,
 ) -> impl Iterator<Item = Labelled> {
-    seeds.map(move |seed| {
-        let mut random = StdRng::seed_from_u64(seed);
-        let lasts = [1.0, 0.3, 0.2][random.random_range(0..3)];
-        let variation = Variation {
-            kind,
-            processes,
-            bursts: [1, 1, 8][random.random_range(0..3)],
-            begins: random.random_range(0.0..=1.0 - lasts),
-            lasts,
-        };
-        varied(seed, variation)
-    })
+    seeds.map(move |seed| varied(seed, Variation::of_seed(kind, seed, processes)))
 }
 
 #[test]

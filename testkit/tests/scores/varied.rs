@@ -5,27 +5,13 @@ use dosmos_analysis::{Kind, Thresholds};
 use dosmos_testkit::labelled::{
     Labelled, Score, VARIED, Variation, score, score_with_times, varied,
 };
-use rand::rngs::StdRng;
-use rand::{RngExt, SeedableRng};
 
 /// Kinds that take turns: the traces of a seed stay what they are when a kind is added, which has traces of its own.
 const IN_TURN: u64 = 11;
 
 /// Every kind in turn; where it is follows from the seed.
 fn variation(seed: u64, processes: usize) -> Variation {
-    of_kind(VARIED[(seed % IN_TURN) as usize], seed, processes)
-}
-
-fn of_kind(kind: Kind, seed: u64, processes: usize) -> Variation {
-    let mut random = StdRng::seed_from_u64(seed);
-    let lasts = [1.0, 0.3, 0.2][random.random_range(0..3)];
-    Variation {
-        kind: Some(kind),
-        processes,
-        bursts: [1, 1, 8][random.random_range(0..3)],
-        begins: random.random_range(0.0..=1.0 - lasts),
-        lasts,
-    }
+    Variation::of_seed(VARIED[(seed % IN_TURN) as usize], seed, processes)
 }
 
 fn traces(seeds: std::ops::Range<u64>, processes: usize) -> impl Iterator<Item = Labelled> {
@@ -77,7 +63,7 @@ fn among_many_processes() {
 fn objects_acquired_only_to_be_read_are_found_wherever_that_is() {
     for (seeds, processes) in [(5_200_000..5_200_012, 8), (5_300_000..5_300_008, 64)] {
         let kind = Kind::ReadOnlyLocking;
-        let traces = seeds.map(|seed| varied(seed, of_kind(kind, seed, processes)));
+        let traces = seeds.map(|seed| varied(seed, Variation::of_seed(kind, seed, processes)));
         let score = score(traces, &Thresholds::default());
         let found = score.kinds.iter().find(|k| k.kind == kind).unwrap();
         assert!(found.planted >= 3, "{found:?}");
@@ -100,7 +86,7 @@ fn a_change_of_owners_that_saves_next_to_nothing_is_not_advised() {
     ];
     for (kind, seeds) in seeds {
         let traces = seeds.into_iter();
-        let traces = traces.map(|seed| varied(seed, of_kind(kind, seed, 8)));
+        let traces = traces.map(|seed| varied(seed, Variation::of_seed(kind, seed, 8)));
         let score = score_with_times(traces, &Thresholds::default());
         let group = score.kinds.iter().find(|k| k.kind == Kind::BadGroup);
         assert_eq!(group.unwrap().wrong, 0, "{:#?}", score.mistakes);

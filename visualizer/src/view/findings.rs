@@ -15,17 +15,29 @@ use crate::state::State;
 use crate::state::analysis::time_lost;
 use dosmos_client::{Part, text};
 
-/// Heading, table, detail: the table takes no more than it needs.
+/// Heading, with what is said of all of the run; table; detail: the table takes no more than it needs.
 pub(super) fn layout(state: &State, area: Rect) -> [Rect; 3] {
+    let said = state
+        .analysis
+        .part()
+        .map_or(0, |part| of_the_run(part, area).len());
+    let said = u16::try_from(said).unwrap_or(u16::MAX);
     let needed = u16::try_from(state.analysis.findings().len()).unwrap_or(u16::MAX);
     let most = (area.height / 2).saturating_sub(1).clamp(3, 20);
     let table = needed.saturating_add(1).clamp(3, most);
     let rows = [
-        Constraint::Length(1),
+        Constraint::Length(said.saturating_add(1)),
         Constraint::Length(table),
         Constraint::Min(3),
     ];
     Layout::vertical(rows).areas(area)
+}
+
+/// What is true of the whole run, and no finding: that its processes lack processors.
+fn of_the_run(part: &Part, area: Rect) -> Vec<String> {
+    let width = usize::from(area.width).saturating_sub(2);
+    let lack = part.analysis.oversubscribed.as_ref();
+    lack.map_or(Vec::new(), |lack| text::wrap(&lack.sentence(), width))
 }
 
 pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
@@ -33,7 +45,13 @@ pub(super) fn render(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Th
         return message(frame, area, &none_yet(state));
     };
     let [top, list, below] = layout(state, area);
-    frame.render_widget(Paragraph::new(heading(state, analysed, theme)), top);
+    let said = of_the_run(analysed, area).into_iter();
+    let said = said.map(|line| Line::styled(format!(" {line}"), theme.wait()));
+    let head: Vec<Line<'_>> = [heading(state, analysed, theme)]
+        .into_iter()
+        .chain(said)
+        .collect();
+    frame.render_widget(Paragraph::new(head), top);
     if state.analysis.findings().is_empty() {
         let text = match analysed.analysis.findings.len() {
             0 => {

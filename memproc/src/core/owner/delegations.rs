@@ -1,5 +1,6 @@
 //! The state of objects that are delegated: to whom, what is asked of it, and what waits for it.
 
+use dosmos_proto::delegation::{MOST_DECLINING, WORTH};
 use dosmos_proto::{ApId, MpId, Nanos, ObjectId};
 use rustc_hash::FxHashMap;
 
@@ -11,12 +12,6 @@ use crate::core::messages::{Access, AccessKind, Output, Wanted};
 
 /// Most ranges of elements that are published of one object; asked for more, it is recalled.
 const MOST_WATCHED: usize = 8;
-
-/// A delegation in which the application process served fewer accesses was not worth it.
-const WORTH: u64 = 4;
-
-/// Most requests for a delegation that are not granted after one that was not worth it.
-const MOST_DECLINED: u32 = 64;
 
 /// An object in the hands of an application process.
 #[derive(Debug)]
@@ -104,7 +99,7 @@ impl Delegations {
             return;
         }
         let e = self.experience.entry(object).or_default();
-        e.penalty = (2 * e.penalty).clamp(2, MOST_DECLINED);
+        e.penalty = (2 * e.penalty).clamp(2, MOST_DECLINING);
         e.declining = e.penalty;
     }
 
