@@ -82,8 +82,8 @@ impl Analysis {
             }
         }
         for (mut finding, gain) in found {
-            // Nothing is different: what would be is not in the script.
-            let without = gain.is_some_and(|g| (g.least, g.most) == (0.0, 0.0));
+            // What would be different is not in the script.
+            let without = gain.is_some_and(|g| !g.differs);
             match gain {
                 // What it is about may come later than what is replayed.
                 Some(gain) if gain.gain < least && !whole => {}

@@ -162,21 +162,34 @@ fn detected(trace: &Labelled, thresholds: &Thresholds) -> Vec<Finding> {
     conclude(&profile.finish(None), thresholds).findings
 }
 
-/// What `dosmos check` finds: on a machine with a processor for each process, as the simulated one has.
+/// What `dosmos check` finds, with what messages cost on the simulated machine.
 async fn checked(
     trace: &Labelled,
     thresholds: &Thresholds,
 ) -> Result<Vec<Finding>, dosmos_client::Error> {
-    let topology = &trace.catalog.topology;
-    let network = NetworkRecord {
-        processors: topology.application_processes().len() + topology.memory_processes().len(),
-        ..NetworkRecord::typical()
-    };
     let mut source = Memory::new(trace.catalog.clone(), trace.records.clone());
     source.times = trace.times.clone();
     let run = Run::of(Arc::new(source), "");
-    let analysed = run.analyse(None, thresholds, network).await?;
+    let analysed = run.analyse(None, thresholds, network(trace)).await?;
     Ok(analysed.analysis.findings)
+}
+
+/// What `dosmos-bench network` would measure there: each process has a processor of its own, and a message takes its time on the
+/// way. What it takes of a processor, of which a read has four ends and serving, is a tenth of the way to the own memory process.
+fn network(trace: &Labelled) -> NetworkRecord {
+    let topology = &trace.catalog.topology;
+    let [own, group, _] = trace.trips.map(|ns| ns / 1e3);
+    let mut network = NetworkRecord {
+        processors: topology.application_processes().len() + topology.memory_processes().len(),
+        ..NetworkRecord::typical()
+    };
+    for segment in &mut network.network.segments {
+        segment.total_us = [own / 10.0, 0.0];
+        segment.syscall_us = [own / 20.0, 0.0];
+    }
+    network.network.interface_us = (group - own) / 4.0;
+    (network.hop.read_us, network.hop.write_us) = ([own, 0.0], [own, 0.0]);
+    network
 }
 
 fn as_json(form: Option<Form>, score: &Score) -> serde_json::Value {

@@ -32,6 +32,8 @@ pub struct Calibrated {
     /// Length of the replay with the costs as they were, and with those that fit.
     plain: f64,
     fit: f64,
+    /// Messages in the latter.
+    messages: u64,
 }
 
 /// What a change would save.
@@ -43,6 +45,8 @@ pub struct Gain {
     pub least: f64,
     /// See `least`.
     pub most: f64,
+    /// Whether anything is otherwise: if not, what would be is not in the script.
+    pub differs: bool,
 }
 
 /// Rounds of fitting the ways, and of the hop alone.
@@ -99,20 +103,21 @@ impl Calibrated {
         let mut fitted = given.with_ways(0.0);
         for _ in 0..ROUNDS {
             let outcome = replayed(&script, &fitted)?;
-            let next = nearer(&script, &fitted, &outcome);
+            let next = nearer(&script, &given, &fitted, &outcome);
             let settled = next.ways_differ_by(&fitted) < SETTLED_NS;
             fitted = next;
             if settled {
                 break;
             }
         }
-        let (fitted, fit) = as_long(&script, fitted)?;
+        let (fitted, outcome) = as_long(&script, fitted)?;
         Some(Self {
             given,
             plain,
             script,
             costs: fitted,
-            fit,
+            fit: outcome.length.0 as f64,
+            messages: outcome.messages,
         })
     }
 
@@ -134,16 +139,19 @@ impl Calibrated {
 
     /// What `change` would save; none if the changed run does not come to an end.
     pub fn gain(&self, change: &Change) -> Option<Gain> {
-        let length = |costs: &Costs| {
+        let replay = |costs: &Costs| {
             let outcome = self.script.replay(costs, change);
-            outcome.is_whole().then_some(outcome.length.0 as f64)
+            outcome.is_whole().then_some(outcome)
         };
-        let gain = 1.0 - length(&self.costs)? / self.fit;
-        let other = 1.0 - length(&self.given)? / self.plain;
+        let changed = replay(&self.costs)?;
+        let gain = 1.0 - changed.length.0 as f64 / self.fit;
+        let other = 1.0 - replay(&self.given)?.length.0 as f64 / self.plain;
+        let [least, most] = [gain.min(other), gain.max(other)];
         Some(Gain {
             gain,
-            least: gain.min(other),
-            most: gain.max(other),
+            least,
+            most,
+            differs: (least, most) != (0.0, 0.0) || changed.messages != self.messages,
         })
     }
 
@@ -259,9 +267,9 @@ fn is_too_long(script: &Script, costs: &Costs) -> Option<bool> {
     Some(length > script.measured * (1.0 + NEAR))
 }
 
-/// Costs with which the replay is as long as the run, and that length: by the hop to and from the own memory process;
+/// Costs with which the replay is as long as the run, and that replay: by the hop to and from the own memory process;
 /// where the replay is too long without one, by the other ways; and where it is too long without any, by less software.
-fn as_long(script: &Script, costs: Costs) -> Option<(Costs, f64)> {
+fn as_long(script: &Script, costs: Costs) -> Option<(Costs, Outcome)> {
     let by_hop = |hop: f64| with_hop(&costs, hop);
     let without_hop = by_hop(0.0);
     if !is_too_long(script, &without_hop)? {
@@ -279,33 +287,33 @@ fn as_long(script: &Script, costs: Costs) -> Option<(Costs, f64)> {
     })
 }
 
-/// The costs of some number with which the replay is nearest to the run, and its length. The greater the number, the longer it
+/// The costs of some number with which the replay is nearest to the run, and that replay. The greater the number, the longer it
 /// takes; it is at most `high`, which grows up to `highest` where that is too little.
 fn bisected(
     script: &Script,
     first: f64,
     [mut high, highest]: [f64; 2],
     of: impl Fn(f64) -> Costs,
-) -> Option<(Costs, f64)> {
+) -> Option<(Costs, Outcome)> {
     let tried = |number: f64| {
         let costs = of(number);
-        Some((costs, replayed(script, &costs)?.length.0 as f64))
+        Some((costs, replayed(script, &costs)?))
     };
-    let off = |length: f64| (length / script.measured - 1.0).abs();
+    let off = |outcome: &Outcome| (outcome.length.0 as f64 / script.measured - 1.0).abs();
     let mut low = 0.0;
     let mut best = tried(first)?;
     for _ in 0..LAST_ROUNDS {
-        if off(best.1) < NEAR {
+        if off(&best.1) < NEAR {
             break;
         }
         let middle = (low + high) / 2.0;
         let tried = tried(middle)?;
-        match tried.1 > script.measured {
+        match tried.1.length.0 as f64 > script.measured {
             true => high = middle,
             false if middle > 0.9 * high && high < highest => high *= 2.0,
             false => low = middle,
         }
-        if off(tried.1) < off(best.1) {
+        if off(&tried.1) < off(&best.1) {
             best = tried;
         }
     }
@@ -323,8 +331,9 @@ fn with_hop(costs: &Costs, hop: f64) -> Costs {
     }
 }
 
-/// Ways with which the replay should be nearer to the run than `outcome` is, which was replayed with `costs`.
-fn nearer(script: &Script, costs: &Costs, outcome: &Outcome) -> Costs {
+/// Ways with which the replay should be nearer to the run than `outcome` is, which was replayed with `costs`. What no access of the
+/// run tells of ways between memory processes, the microbenchmark does (`given`): by how much longer they are than others.
+fn nearer(script: &Script, given: &Costs, costs: &Costs, outcome: &Outcome) -> Costs {
     let all = script.threads.iter().flat_map(|t| &t.steps);
     let messages = all.filter(|s| !s.in_process).count() as f64;
     let longer = |origin: Origin, ways: f64| {
@@ -347,7 +356,8 @@ fn nearer(script: &Script, costs: &Costs, outcome: &Outcome) -> Costs {
         }
         None => {
             let longer = longer(Origin::Intra, 2.0);
-            next.far_ns = longer.map_or(next.near_ns, |by| way(costs.far_ns, by));
+            let farther = (given.far_ns - given.near_ns).max(0.0);
+            next.far_ns = longer.map_or(next.near_ns + farther, |by| way(costs.far_ns, by));
         }
     }
     next.link_ns = match longer(Origin::Inter, 6.0) {

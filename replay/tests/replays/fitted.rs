@@ -22,6 +22,36 @@ fn costs_are_fitted_to_the_run_and_the_gain_says_how_far_they_matter() {
     assert!(gain.least < 0.01 && gain.most == gain.gain, "{gain:?}");
     let none = fitted.gain(&Change::default()).expect("a gain");
     assert_eq!((none.gain, none.least, none.most), (0.0, 0.0, 0.0));
+    assert!(!none.differs);
+}
+
+#[test]
+fn what_nobody_waits_for_gains_nothing_and_differs() {
+    let mut run = Run::of(2);
+    for _ in 0..10 {
+        run.does(1, 10 * US, Op::Read, 0, 100 * US);
+    }
+    run.does(0, 100 * MS, Op::Read, 0, 10 * US);
+    let fitted = Calibrated::new(run.script(), &costs()).expect("a replay");
+    let nearer = fitted.gain(&owned_by(1)).expect("a gain");
+    assert!(nearer.gain.abs() < 0.002 && nearer.differs, "{nearer:?}");
+}
+
+/// No access goes to another memory process. By how much longer it would take is what was measured.
+#[test]
+fn ways_that_no_access_took_are_as_much_longer_as_the_microbenchmark_says() {
+    let far = |far_ns: f64| {
+        let mut run = Run::of(2);
+        for _ in 0..100 {
+            run.does(0, 10 * US, Op::Read, 0, 100 * US);
+            run.does(1, 10 * US, Op::Read, 1, 100 * US);
+        }
+        let given = Costs { far_ns, ..costs() };
+        let fitted = Calibrated::new(run.script(), &given).expect("a replay");
+        fitted.costs().far_ns
+    };
+    let [near, longer] = [0.0, 50e3].map(far);
+    assert!((longer - near - 50e3).abs() < 1e3, "{near} {longer}");
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub fn generate(seed: u64) -> Labelled {
     let (world, _, outcome) = plan.run(&plan.sick);
     let mut trace = Labelled {
         seed,
+        trips: world.speed.trip,
         catalog: catalog(&world, &outcome),
         records: Vec::new(),
         times: outcome.times.clone(),
@@ -310,7 +311,7 @@ fn use_of(outcome: &Outcome, variables: &[VarId]) -> f64 {
 }
 
 /// Fraction of the turns at objects of these variables that followed another process's.
-fn alternation(outcome: &Outcome, variables: &[VarId]) -> f64 {
+pub(super) fn alternation(outcome: &Outcome, variables: &[VarId]) -> f64 {
     let turns = outcome.turns.iter();
     let of = turns.filter(|(id, _)| variables.contains(&id.var));
     let (turns, changes) = of.fold((0, 0), |s, (_, t)| (s.0 + t.0, s.1 + t.1));

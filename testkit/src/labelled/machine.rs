@@ -174,7 +174,8 @@ impl<'a> Machine<'a> {
     ) -> Self {
         let n = scripts.len();
         let mut random = StdRng::seed_from_u64(seed);
-        let mps = topology.memory_processes().iter();
+        // Link processes record nothing here.
+        let mps = topology.memory_processes().iter().filter(|mp| !mp.link);
         let skews = mps.map(|_| random.random_range(0..=speed.skew)).collect();
         Self {
             topology,

@@ -69,6 +69,7 @@ pub fn racing(seed: u64, sick: bool) -> Labelled {
     };
     Labelled {
         seed,
+        trips: world.speed.trip,
         catalog: catalog(&world, &outcome),
         records: outcome.records,
         times: outcome.times,

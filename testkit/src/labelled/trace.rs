@@ -24,6 +24,8 @@ pub struct Labelled {
     pub catalog: Catalog,
     /// In order of their start.
     pub records: Vec<Record>,
+    /// Mean round trip of an access by its origin: own memory process, same group, another group. Nanoseconds.
+    pub trips: [f64; 3],
     /// Where the time of its processes went.
     pub times: Breakdown,
     /// What is wrong.

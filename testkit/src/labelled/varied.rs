@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
 use super::causes;
-use super::generate::{also, catalog, names, saved, scripts, shorter};
+use super::generate::{also, alternation, catalog, names, saved, scripts, shorter};
 use super::healthy;
 use super::machine::{Machine, Outcome};
 use super::parts::{Part, Recipe};
@@ -76,6 +76,7 @@ pub fn varied(seed: u64, variation: Variation) -> Labelled {
     let (world, part, fine, ill) = plan.run(true, None);
     let mut trace = Labelled {
         seed,
+        trips: world.speed.trip,
         catalog: catalog(&world, &ill),
         records: Vec::new(),
         times: ill.times.clone(),
@@ -225,7 +226,8 @@ impl Plan {
             Kind::PolicyMismatch | Kind::MisplacedOwner | Kind::CrowdedOwner => 0.03,
             _ => f64::NEG_INFINITY,
         };
-        let matters = gain.0 >= least && shorter(ill, &well) >= of_the_run;
+        let in_turns = kind != Kind::PingPong || alternation(ill, &part.variables) >= 0.5;
+        let matters = gain.0 >= least && shorter(ill, &well) >= of_the_run && in_turns;
         let label = Label {
             kind,
             variables: names(world, &part.variables),

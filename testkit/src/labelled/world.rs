@@ -59,6 +59,15 @@ impl World {
                 });
             }
         }
+        // What goes from one group to another goes over the link process of each.
+        for g in (0..sizes.len()).filter(|_| sizes.len() > 1) {
+            topology.memory_processes.push(MemoryProcess {
+                name: format!("lp{g}"),
+                group: GroupId(g as u32),
+                event_manager: EmpId(0),
+                link: true,
+            });
+        }
         let local = random.random_range(2e3..20e3);
         let intra = local * random.random_range(3.0..8.0);
         let inter = intra * random.random_range(1.6..4.0);
