@@ -21,7 +21,7 @@ use tokio::runtime::Builder;
 
 use crate::args::{FindingsArgs, Form};
 
-/// Of traces with many processes, which are long, one in so many.
+/// Of traces with many processes, which are long, one in this number.
 const FEWER: u64 = 10;
 
 /// Application processes of the forms in which their number does not follow from the seed.
