@@ -1,6 +1,7 @@
 //! From a real run to models and back: what `model inputs` writes the models read, and what they say adds up.
 
 use dosmos_integration_tests::{Lab, NESTED, in_groups};
+use dosmos_trace::store::RunMetadata;
 use serde_json::Value;
 
 /// A small program with many barriers.
@@ -61,15 +62,11 @@ fn a_run_becomes_inputs_that_the_models_read_and_a_prediction_that_adds_up() {
     assert!(us(&on_one["gain"]) >= 0.05, "{on_one}");
     assert!(lack(4).is_null());
     // How many processors several hosts have together is not known where `check` runs.
-    let stores = std::fs::read_dir(lab.path().join("run")).unwrap();
-    let files = stores.map(|store| store.unwrap().path().join("run.json"));
-    let files: Vec<_> = files.filter(|file| file.exists()).collect();
-    assert!(!files.is_empty());
-    for file in &files {
-        let text = std::fs::read_to_string(file).unwrap();
-        let mut started: Value = serde_json::from_str(&text).unwrap();
-        started["hosts"] = serde_json::json!(["one", "another"]);
-        std::fs::write(file, started.to_string()).unwrap();
+    for store in std::fs::read_dir(lab.path().join("run/store")).unwrap() {
+        let store = store.unwrap().path();
+        let mut started = RunMetadata::read(&store).unwrap().unwrap();
+        started.hosts.push("another".to_owned());
+        started.write(&store).unwrap();
     }
     assert!(lack(1).is_null());
 
