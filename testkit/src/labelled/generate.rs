@@ -58,12 +58,11 @@ const PLANTED: [Kind; 9] = [
     Kind::Deadlock,
 ];
 
-/// What a part has that is not what it is there for is worth a word if its cure saves this fraction of the time of those whom it
-/// costs time.
-pub(super) const ALSO: f64 = 0.05;
+/// What nobody planted is there if its cure saves this fraction of the time of those whom it costs time.
+const OF_THEIR_TIME: f64 = 0.05;
 
-/// Interruptions are worth a word if the run would be shorter by this fraction without any.
-const INTERRUPTED: f64 = 0.03;
+/// Or this fraction of the run: a change of less is noise.
+const OF_THE_RUN: f64 = 0.01;
 
 /// The parts of a program, and what those that are not healthy are there for.
 type Parts = Vec<(Option<Kind>, Part)>;
@@ -217,26 +216,24 @@ pub(super) fn also(
     let each = parts
         .iter()
         .flat_map(|part| part.also.iter().map(move |also| (part, also)));
-    let mut labels: Vec<Label> = each
-        .map(|(part, also)| {
-            let well = without(also.kind);
-            Label {
-                kind: also.kind,
-                variables: names(world, &part.variables),
-                gain: (saved(ill, &well, &also.aps), saved(ill, &well, &all)),
-            }
-        })
-        .collect();
-    labels.retain(|label| label.gain.0 >= ALSO);
-    let well = without(Kind::SlowProcess);
-    let gain = saved(ill, &well, &all);
-    let interrupted = Label {
-        kind: Kind::SlowProcess,
-        variables: Vec::new(),
-        gain: (gain, gain),
-    };
-    labels.extend((shorter(ill, &well) >= INTERRUPTED).then_some(interrupted));
-    labels
+    let parts = each.map(|(part, also)| {
+        let variables = names(world, &part.variables);
+        (also.kind, variables, also.aps.clone())
+    });
+    let interrupted = [(Kind::SlowProcess, Vec::new(), all.clone())];
+    let labels = parts
+        .chain(interrupted)
+        .filter_map(|(kind, variables, aps)| {
+            let well = without(kind);
+            let gain = (saved(ill, &well, &aps), saved(ill, &well, &all));
+            let there = gain.0 >= OF_THEIR_TIME || shorter(ill, &well) >= OF_THE_RUN;
+            there.then_some(Label {
+                kind,
+                variables,
+                gain,
+            })
+        });
+    labels.collect()
 }
 
 /// What each process does: in every iteration all parts, and the rest of its computing. All compute equally
