@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 
+use dosmos_analysis::Kind;
 use dosmos_proto::CopyPolicy::{Invalidate, Update};
 use dosmos_proto::VarId;
 use rand::RngExt;
@@ -10,7 +11,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use super::machine::Step::{self, Acquire, Await, Barrier, Compute, Read, Release, Stand, Write};
-use super::parts::{Part, Recipe, WHOLE, rounds, some};
+use super::parts::{Also, Part, Recipe, WHOLE, rounds, some};
 use super::world::{ELEMENTS, World, object};
 
 /// Everything is kept by one process: arrays of which each process works on its own and looks at one of another. Cured: kept
@@ -181,7 +182,7 @@ pub(super) fn read_only_locking(
     let looks = rounds(recipe, 3.0 * world.speed.trip[1], random);
     let keeper = team[0];
     let users = team.clone();
-    Part::new(vec![v], team, move |ap, _, _| {
+    let body = move |ap| {
         if ap == keeper {
             return vec![Acquire(table), Write(table, WHOLE), Release(table)];
         }
@@ -190,7 +191,16 @@ pub(super) fn read_only_locking(
             (true, true) => [Acquire(table), Read(table, WHOLE), Release(table)].repeat(looks),
             (true, false) => [Read(table, WHOLE)].repeat(looks),
         }
-    })
+    };
+    let same = body.clone();
+    let mut part = Part::new(vec![v], team.clone(), move |ap, _, _| body(ap));
+    // Whoever looks finds that it changed once, so the other policy may be better, too.
+    part.also = vec![Also {
+        kind: Kind::PolicyMismatch,
+        aps: team,
+        cured: Box::new(move |ap, _, _| same(ap)),
+    }];
+    part
 }
 
 /// Processes that change objects together: 0 a counter, 1 one of them forgets the lock, 2 elements beside each other, which

@@ -127,7 +127,9 @@ impl Plan {
             parts.push((None, healthy::healthy(i, &mut world, &recipe)));
         }
         if let Some(kind) = also {
-            parts.iter_mut().for_each(|(_, part)| part.cure_also(kind));
+            for (_, part) in &mut parts {
+                part.cure_also(kind, &mut world);
+            }
         }
         let all: Vec<&Part> = parts.iter().map(|(_, p)| p).collect();
         let shape = (self.iterations, self.barriers);

@@ -59,11 +59,14 @@ impl Part {
         }
     }
 
-    /// What it also has of this kind is cured.
-    pub(super) fn cure_also(&mut self, kind: Kind) {
+    /// What it also has of this kind is cured: of a policy, by the other one.
+    pub(super) fn cure_also(&mut self, kind: Kind, world: &mut World) {
         let at = self.also.iter().position(|also| also.kind == kind);
         if let Some(at) = at {
             self.body = self.also.swap_remove(at).cured;
+            if kind == Kind::PolicyMismatch {
+                world.change_policy(&self.variables);
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use super::causes;
 use super::generate::{also, alternation, catalog, names, saved, scripts, shorter};
 use super::healthy;
 use super::machine::{Machine, Outcome};
-use super::parts::{Part, Recipe};
+use super::parts::{Also, Body, Part, Recipe};
 use super::pathology::pathology;
 use super::trace::{Label, Labelled};
 use super::world::World;
@@ -83,16 +83,16 @@ pub fn varied(seed: u64, variation: Variation) -> Labelled {
         planted: Vec::new(),
         slight: Vec::new(),
     };
-    if let (Some(kind), Some(part)) = (variation.kind, part) {
-        let (label, matters) = plan.label(kind, &world, &part, &ill);
+    if let (Some(kind), Some(part)) = (variation.kind, &part) {
+        let (label, matters) = plan.label(kind, &world, part, &ill);
         let list = match matters {
             true => &mut trace.planted,
             false => &mut trace.slight,
         };
         list.push(label);
     }
-    let fine: Vec<&Part> = fine.iter().collect();
-    let also = also(&world, &fine, &ill, |kind| plan.run(true, Some(kind)).3);
+    let parts: Vec<&Part> = part.iter().chain(&fine).collect();
+    let also = also(&world, &parts, &ill, |kind| plan.run(true, Some(kind)).3);
     trace.slight.extend(also);
     trace.records = ill.records;
     trace
@@ -146,7 +146,7 @@ impl Plan {
     /// The program with its pathology, or with the cure of that; without what there also is of a kind.
     fn run(&self, sick: bool, also: Option<Kind>) -> (World, Option<Part>, Vec<Part>, Outcome) {
         let mut world = self.world.without(also);
-        let part = self.variation.kind.map(|kind| {
+        let mut part = self.variation.kind.map(|kind| {
             let name = kind.to_string();
             let recipe = self.recipe(&name, kind as u64);
             self.at_times(pathology(kind, sick, &mut world, &recipe))
@@ -167,7 +167,9 @@ impl Plan {
             })
             .collect();
         if let Some(kind) = also {
-            fine.iter_mut().for_each(|part| part.cure_also(kind));
+            for part in part.iter_mut().chain(&mut fine) {
+                part.cure_also(kind, &mut world);
+            }
         }
         let all: Vec<&Part> = part.iter().chain(&fine).collect();
         let shape = (ITERATIONS, self.barriers);
@@ -185,16 +187,25 @@ impl Plan {
             body,
             load,
             late,
-            also: _,
+            also,
         } = part;
         let variation = self.variation;
         let active = move |iteration| variation.is_active(iteration, ITERATIONS);
-        let mut gated = Part::new(variables, aps, move |ap, iteration, random| {
-            match active(iteration) {
+        let at_times = |body: Body| -> Body {
+            Box::new(move |ap, iteration, random| match active(iteration) {
                 true => body(ap, iteration, random),
                 false => Vec::new(),
-            }
-        });
+            })
+        };
+        let mut gated = Part::new(variables, aps, |_, _, _| Vec::new());
+        gated.body = at_times(body);
+        let also = also.into_iter();
+        gated.also = also
+            .map(|also| Also {
+                cured: at_times(also.cured),
+                ..also
+            })
+            .collect();
         gated.late = late;
         gated.load = load.map(|load| -> Box<dyn Fn(usize, usize) -> f64> {
             Box::new(move |ap, iteration| match active(iteration) {

@@ -100,6 +100,23 @@ impl World {
         world
     }
 
+    /// These variables have the other policy.
+    pub(super) fn change_policy(&mut self, of: &[VarId]) {
+        for variable in self.variables.iter_mut().filter(|v| of.contains(&v.id())) {
+            let spec = variable.spec().clone();
+            let other = match spec.policy() {
+                CopyPolicy::Update => CopyPolicy::Invalidate,
+                CopyPolicy::Invalidate => CopyPolicy::Update,
+            };
+            let objects = spec.layout().objects();
+            let owners = (0..objects).map(|i| variable.owner(i)).collect();
+            let changed = Variable::new(variable.id(), spec.with_policy(other), owners, GroupId(0));
+            if let Ok(changed) = changed {
+                *variable = changed;
+            }
+        }
+    }
+
     /// Number of application processes; process `i` talks to memory process `i`.
     pub(super) fn size(&self) -> usize {
         self.topology.application_processes().len()
