@@ -492,7 +492,7 @@ pub(crate) struct FindingsArgs {
         default_value = "mixed,varied,many,racing"
     )]
     pub(crate) forms: Vec<Form>,
-    /// Ask the detectors alone, without the replay by which `dosmos check` decides what is worth it (20 times as fast)
+    /// Ask the detectors alone, without the replay by which `dosmos check` decides what is worth it (more than ten times as fast)
     #[arg(long)]
     pub(crate) without_replay: bool,
     /// Drop this fraction of the records (0 to 1), in bursts

@@ -7,14 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::ensure;
-use dosmos_analysis::{Finding, Kind, ProfileBuilder, Thresholds, conclude};
+use dosmos_analysis::{Finding, Kind, Thresholds};
 use dosmos_cli::args::Format;
 use dosmos_cli::output::{self, Table};
 use dosmos_client::Run;
 use dosmos_model::inputs::NetworkRecord;
 use dosmos_testkit::Memory;
 use dosmos_testkit::labelled::{
-    KindScore, Labelled, Loss, Score, VARIED, Variation, generate, racing, score_by, varied,
+    KindScore, Labelled, Loss, Score, VARIED, Variation, generate, racing, score_by,
+    score_with_times, varied,
 };
 use serde_json::json;
 use tokio::runtime::Builder;
@@ -90,8 +91,6 @@ fn on_all_processors(
     };
     let next = AtomicU64::new(0);
     let share = || -> anyhow::Result<Score> {
-        let runtime = Builder::new_current_thread().build()?;
-        let failed = RefCell::new(None);
         let seeds = std::iter::from_fn(|| {
             let i = next.fetch_add(1, Ordering::Relaxed);
             (i < count).then(|| args.seed.saturating_add(i))
@@ -105,11 +104,13 @@ fn on_all_processors(
             loss.apply(&mut trace);
             trace
         });
+        if args.without_replay && form != Form::Racing {
+            return Ok(score_with_times(traces, thresholds));
+        }
+        let runtime = Builder::new_current_thread().build()?;
+        let failed = RefCell::new(None);
         let score = score_by(traces, |trace| {
-            let found = match args.without_replay && form != Form::Racing {
-                true => Ok(detected(trace, thresholds)),
-                false => runtime.block_on(checked(trace, thresholds)),
-            };
+            let found = runtime.block_on(checked(trace, thresholds));
             let found = found.unwrap_or_else(|error| {
                 failed.replace(Some(error));
                 Vec::new()
@@ -152,14 +153,6 @@ fn trace(form: Form, seed: u64) -> Labelled {
         Form::Many => one(MANY),
         Form::Racing => racing(seed / 2, seed.is_multiple_of(2)),
     }
-}
-
-/// What the detectors find by themselves.
-fn detected(trace: &Labelled, thresholds: &Thresholds) -> Vec<Finding> {
-    let mut profile = ProfileBuilder::new(trace.catalog.clone());
-    trace.records.iter().for_each(|record| profile.add(record));
-    profile.times(trace.times.clone());
-    conclude(&profile.finish(None), thresholds).findings
 }
 
 /// What `dosmos check` finds, with what messages cost on the simulated machine.
