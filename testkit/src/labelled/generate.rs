@@ -21,18 +21,28 @@ use super::world::World;
 /// The trace of this seed.
 pub fn generate(seed: u64) -> Labelled {
     let plan = Plan::new(seed);
-    let (world, _, outcome) = plan.run(&plan.sick);
+    let whole = plan.run(&plan.sick);
+    // Where nobody ends nothing can be compared.
+    let mut ending = plan.sick.clone();
+    let ended = match ending.remove(&Kind::Deadlock) {
+        true => &plan.run(&ending),
+        false => &whole,
+    };
+    let (world, _, outcome) = &whole;
     let mut trace = Labelled {
         seed,
         trips: world.speed.trip,
-        catalog: catalog(&world, &outcome),
+        catalog: catalog(world, outcome),
         records: Vec::new(),
         times: outcome.times.clone(),
         planted: Vec::new(),
         slight: Vec::new(),
     };
     for &kind in &plan.sick {
-        let (label, matters) = plan.label(kind, &outcome);
+        let (label, matters) = match kind {
+            Kind::Deadlock => plan.label(kind, &plan.sick, &whole),
+            _ => plan.label(kind, &ending, ended),
+        };
         let list = if matters {
             &mut trace.planted
         } else {
@@ -40,8 +50,8 @@ pub fn generate(seed: u64) -> Labelled {
         };
         list.push(label);
     }
-    trace.slight.extend(plan.also());
-    trace.records = outcome.records;
+    trace.slight.extend(plan.also(&ending, ended));
+    trace.records = whole.2.records;
     trace
 }
 
@@ -66,6 +76,9 @@ const OF_THE_RUN: f64 = 0.01;
 
 /// The parts of a program, and what those that are not healthy are there for.
 type Parts = Vec<(Option<Kind>, Part)>;
+
+/// A program that ran, and how.
+type Ran = (World, Parts, Outcome);
 
 /// What a trace is made of; everything follows from the seed.
 struct Plan {
@@ -104,12 +117,12 @@ impl Plan {
     }
 
     /// Builds the program with these of its pathologies and runs it.
-    fn run(&self, sick: &BTreeSet<Kind>) -> (World, Parts, Outcome) {
+    fn run(&self, sick: &BTreeSet<Kind>) -> Ran {
         self.run_without(sick, None)
     }
 
     /// The same without what there also is of this kind.
-    fn run_without(&self, sick: &BTreeSet<Kind>, also: Option<Kind>) -> (World, Parts, Outcome) {
+    fn run_without(&self, sick: &BTreeSet<Kind>, also: Option<Kind>) -> Ran {
         let mut world = self.world.without(also);
         let kinds = self.sick.iter().chain(&self.cured);
         let mut parts: Parts = kinds
@@ -151,48 +164,39 @@ impl Plan {
     }
 
     /// What parts have that they are not there for, where its cure would save something: it is not planted, and who says so is
-    /// right.
-    fn also(&self) -> Vec<Label> {
-        let mut sick = self.sick.clone();
-        sick.remove(&Kind::Deadlock);
-        let (world, parts, ill) = self.run(&sick);
+    /// right. With these pathologies the program ran so.
+    fn also(&self, sick: &BTreeSet<Kind>, (world, parts, ill): &Ran) -> Vec<Label> {
         let parts: Vec<&Part> = parts.iter().map(|(_, part)| part).collect();
-        also(&world, &parts, &ill, |kind| {
-            self.run_without(&sick, Some(kind)).2
+        also(world, &parts, ill, |kind| {
+            self.run_without(sick, Some(kind)).2
         })
     }
 
-    /// What curing `kind` alone would save, and whether that is worth a word.
-    fn label(&self, kind: Kind, outcome: &Outcome) -> (Label, bool) {
-        // Where nobody ends nothing can be compared: then both without the deadlock.
-        let mut with: BTreeSet<Kind> = self.sick.clone();
-        if kind != Kind::Deadlock {
-            with.remove(&Kind::Deadlock);
-        }
-        let mut without = with.clone();
+    /// What curing `kind` alone would save, and whether that is worth a word. With these pathologies the program ran so.
+    fn label(&self, kind: Kind, sick: &BTreeSet<Kind>, (world, parts, ill): &Ran) -> (Label, bool) {
+        let mut without = sick.clone();
         without.remove(&kind);
-        let (world, parts, ill) = self.run(&with);
         let (_, _, well) = self.run(&without);
         let part = parts.iter().find(|(k, _)| *k == Some(kind)).map(|(_, p)| p);
         let aps: Vec<usize> = part.map_or(Vec::new(), |p| p.aps.clone());
         let all: Vec<usize> = (0..world.size()).collect();
         let variables: Vec<VarId> = part.map_or(Vec::new(), |p| p.variables.clone());
-        let gain = (saved(&ill, &well, &aps), saved(&ill, &well, &all));
+        let gain = (saved(ill, &well, &aps), saved(ill, &well, &all));
         let matters = match kind {
-            Kind::Deadlock => outcome.finished.contains(&None),
+            Kind::Deadlock => ill.finished.contains(&None),
             // A resource in use nearly all the time.
-            Kind::Bottleneck => gain.1 >= 0.08 && use_of(&ill, &variables) >= 0.9,
+            Kind::Bottleneck => gain.1 >= 0.08 && use_of(ill, &variables) >= 0.9,
             Kind::Imbalance => gain.1 >= 0.08,
             // Turns that mostly alternate.
-            Kind::PingPong => gain.0 >= 0.10 && alternation(&ill, &variables) >= 0.5,
+            Kind::PingPong => gain.0 >= 0.10 && alternation(ill, &variables) >= 0.5,
             Kind::FalseSharing => gain.0 >= 0.10,
             Kind::NoSharing => gain.1 >= 0.03,
             // A change of the cluster file is for the run.
-            _ => gain.1 >= 0.03 && shorter(&ill, &well) >= 0.03,
+            _ => gain.1 >= 0.03 && shorter(ill, &well) >= 0.03,
         };
         let label = Label {
             kind,
-            variables: names(&world, &variables),
+            variables: names(world, &variables),
             gain,
         };
         (label, matters)
