@@ -192,10 +192,9 @@ impl Core {
         let requester = &mut self.requester;
         requester.sessions.hear(now, ap);
         let ticket = requester.ticket(now, ap, id, timeout);
+        let posted = matches!(request, Request::Posted(_));
         match request {
-            Request::Access(access) => requester.access(cx, ticket, access),
-            Request::Posted(access) => {
-                let posted = true;
+            Request::Access(access) | Request::Posted(access) => {
                 requester.access(cx, Ticket { posted, ..ticket }, access);
             }
             Request::Declare(spec) => requester.declare(cx, ticket, spec),
