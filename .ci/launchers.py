@@ -171,6 +171,7 @@ def three_hosts():
         def lacking():
             return lab.query("events", *emps, "--limit", "1", at=desk, env=token)["completeness"]["missing"]
         wait_for("all event managers answer", lambda: lacking() == [])
+        sessions_stay_on(lab, net, "h1")
         refused = lab.run([*desk, DOSMOS, "query", "processes", *emps], ok=False)[1]
         contains("without the token", refused, "token")
         lab.run([*desk, DOSMOS, "query", "processes", *emps[:-2]], ok=False, env=token)
@@ -188,6 +189,22 @@ def three_hosts():
         for number, name in enumerate(names):
             shutil.copytree(lab.dir / f"run.{name}/store/emp{number}", lab.dir / f"all/store/emp{number}")
         lab.run_is_whole("all", {name: 2 for name in names})
+
+
+def sessions_stay_on(lab, net, host):
+    """The processes of a host talk with its memory and its link process over Unix sockets, at which no other user is let in."""
+    name = "@dosmos/certified/" + net.address[host]
+
+    def sockets(state):
+        listed = lab.run([*net.at(host), "cat", "/proc/net/unix"])[1].splitlines()
+        return [row[-1][1:] for row in map(str.split, listed) if row[-1].startswith(name) and row[5] == state]
+    # Each connection has the name at the end that accepted: two sessions, and the link between the two processes.
+    wait_for("sessions and link over Unix sockets", lambda: len(sockets("03")) == 3)
+    knock = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(60); s.connect(chr(0) + sys.argv[1]); print(len(s.recv(1)))"
+    as_nobody = ["setpriv", "--reuid", "65534", "--clear-groups"]
+    for listening in sockets("01"):
+        said = lab.run([*net.at(host), *as_nobody, sys.executable, "-c", knock, listening])[1]
+        check("what another user gets", said.strip(), "0")
 
 
 def slow_links():

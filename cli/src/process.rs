@@ -64,6 +64,12 @@ pub(crate) async fn memory_process(
         default_deadline: cluster.deadline,
         metrics: cluster.metrics.address_of(&name).map(str::to_owned),
     };
+    let mut listener = listener.secured(book.credentials().cloned());
+    // Who wrote a loopback address wants TCP; where a launcher decides, addresses are our choice.
+    if cluster.launch.is_some() || !listener.address().is_local() {
+        let opened = listener.open_to_same_host();
+        opened.unwrap_or_else(|e| tracing::warn!("{name} is reached by TCP on this host too: {e}"));
+    }
     let did = dosmos_memproc::run(config, listener, book, shutdown).await?;
     tracing::info!("{name} ends: {did:?}");
     Ok(())

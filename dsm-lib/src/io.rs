@@ -40,7 +40,6 @@ async fn converse(
     mut requests: outbox::Requests,
 ) -> End {
     let large = Arc::new(LargeMessages::default());
-    let inbox = large.offer(&settings.address);
     // The greeting, after which nothing is sent before it is answered.
     let Some(greeting) = requests.next().await else {
         return End::Closed;
@@ -49,16 +48,17 @@ async fn converse(
     let until = Instant::now() + settings.connect_timeout;
     let mut pause = PAUSE;
     let mut replies: Direct<_, ApReply> = loop {
+        let dialled = match dial(watched, settings, until).await {
+            Ok(dialled) => dialled,
+            Err(why) => return not_connected(settings, why),
+        };
         let outgoing = Requests {
             first: Some(greeting.clone()),
             requests: &mut requests,
-            inbox: inbox.clone(),
+            inbox: large.offer(dialled.is_on_this_host()),
             large: large.clone(),
         };
-        let mut replies = match dial(watched, settings, until).await {
-            Ok(dialled) => dialled.call(APPLICATION, outgoing),
-            Err(why) => return not_connected(settings, why),
-        };
+        let mut replies = dialled.call(APPLICATION, outgoing);
         match replies.opened().await {
             Ok(()) => break replies,
             // Something in between may take connections before there is anybody behind it.

@@ -1,12 +1,13 @@
 //! A connection to another process: over a Unix socket, over TCP, or over TCP with TLS.
 
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use dosmos_secure::{Credentials, Peer, SecureSocket};
+use dosmos_secure::{Credentials, Peer, SecureSocket, same_host};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tonic::transport::server::Connected;
 
 use crate::unix::UnixSocket;
@@ -23,10 +24,26 @@ pub enum Connection {
 }
 
 /// A connection that was accepted, and who is at its other end.
-#[derive(Debug)]
 pub struct Accepted {
-    connection: Connection,
+    state: State,
     peer: Peer,
+}
+
+enum State {
+    Open(Connection),
+    /// Its ends show who they are: [`Accepted::has_one_call`] waits for that.
+    Opening(same_host::Opening),
+}
+
+impl fmt::Debug for Accepted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Accepted");
+        match &self.state {
+            State::Open(connection) => out.field("connection", connection),
+            State::Opening(_) => out.field("connection", &"opening"),
+        };
+        out.field("peer", &self.peer).finish()
+    }
 }
 
 impl Accepted {
@@ -41,19 +58,50 @@ impl Accepted {
         }
     }
 
+    /// One over a Unix socket of this host: its ends show certificates first, if there are credentials.
+    pub(crate) fn over_unix(
+        socket: UnixStream,
+        credentials: Option<&Credentials>,
+    ) -> io::Result<Self> {
+        Ok(match credentials {
+            None => {
+                let connection = Connection::Unix(UnixSocket::new(socket)?);
+                Self::new(connection, Peer::Uncertified)
+            }
+            Some(credentials) => {
+                let (opening, peer) = same_host::accept(socket, credentials);
+                let state = State::Opening(opening);
+                Self { state, peer }
+            }
+        })
+    }
+
     /// Whether the other end says before its first byte that it is for one call; none if it says so later.
     ///
     /// # Errors
     /// If the connection ends first.
     pub async fn has_one_call(&mut self) -> io::Result<Option<bool>> {
-        Ok(match &mut self.connection {
-            Connection::Tls(socket) => Some(socket.has_one_call().await?),
-            Connection::Tcp(_) | Connection::Unix(_) => None,
-        })
+        match &mut self.state {
+            State::Open(Connection::Tls(socket)) => socket.has_one_call().await.map(Some),
+            State::Open(Connection::Tcp(_) | Connection::Unix(_)) => Ok(None),
+            State::Opening(opening) => {
+                let socket = UnixSocket::new(opening.await?)?;
+                self.state = State::Open(Connection::Unix(socket));
+                Ok(Some(true))
+            }
+        }
     }
 
     pub(crate) fn new(connection: Connection, peer: Peer) -> Self {
-        Self { connection, peer }
+        let state = State::Open(connection);
+        Self { state, peer }
+    }
+
+    fn open(&mut self) -> io::Result<Pin<&mut Connection>> {
+        match &mut self.state {
+            State::Open(connection) => Ok(Pin::new(connection)),
+            State::Opening(_) => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 }
 
@@ -126,7 +174,7 @@ impl AsyncRead for Accepted {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().connection).poll_read(cx, buf)
+        self.get_mut().open()?.poll_read(cx, buf)
     }
 }
 
@@ -136,22 +184,22 @@ impl AsyncWrite for Accepted {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().connection).poll_write(cx, buf)
+        self.get_mut().open()?.poll_write(cx, buf)
     }
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().connection).poll_write_vectored(cx, bufs)
+        self.get_mut().open()?.poll_write_vectored(cx, bufs)
     }
     fn is_write_vectored(&self) -> bool {
-        self.connection.is_write_vectored()
+        true
     }
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().connection).poll_flush(cx)
+        self.get_mut().open()?.poll_flush(cx)
     }
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().connection).poll_shutdown(cx)
+        self.get_mut().open()?.poll_shutdown(cx)
     }
 }

@@ -35,6 +35,7 @@ pub mod names;
 pub mod owner_names;
 pub mod phase;
 pub mod runs;
+mod same_host;
 pub mod spin;
 pub mod time;
 pub mod token;

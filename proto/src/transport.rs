@@ -1,6 +1,6 @@
 //! How two processes get a connection: addresses, listening and dialling.
 //!
-//! TCP, with TLS or without, or on one host Unix sockets. Accepted and dialled TCP sockets have `TCP_NODELAY` set:
+//! TCP, with TLS or without, or on one host Unix sockets, also [in place of TCP](mod@crate::same_host). Accepted and dialled TCP sockets have `TCP_NODELAY` set:
 //! without it, replies of 4 KiB and more stall for 40 ms.
 
 use std::fmt;
@@ -32,6 +32,7 @@ pub use crate::access::Access;
 pub use crate::connection::{Accepted, Connection};
 use crate::direct::{Direct, KEEP_ALIVE, PING_TIMEOUT, Pipe};
 use crate::guard::{Guard, note_method};
+use crate::same_host;
 use crate::token::{RequireToken, ShowToken, Token};
 use crate::unix::UnixSocket;
 use crate::watched::{Watched, WatchedConnection};
@@ -118,9 +119,21 @@ impl Address {
     async fn dial(&self, access: &Access, one_call: bool) -> io::Result<Connection> {
         Ok(match self {
             Self::Tcp(text) => {
+                let credentials = access.credentials.as_ref();
+                if one_call && let Some(socket) = same_host::dial(text, credentials.is_some()).await
+                {
+                    let socket = match credentials {
+                        None => socket,
+                        Some(credentials) => {
+                            let expected = access.expected.as_deref();
+                            dosmos_secure::same_host::dial(socket, credentials, expected).await?
+                        }
+                    };
+                    return Ok(Connection::Unix(UnixSocket::new(socket)?));
+                }
                 let socket = TcpStream::connect(text.as_str()).await?;
                 socket.set_nodelay(true)?;
-                match &access.credentials {
+                match credentials {
                     None => Connection::Tcp(socket),
                     Some(credentials) => {
                         let expected = access.expected.as_deref();
@@ -140,6 +153,8 @@ impl Address {
 #[derive(Debug)]
 pub struct Listener {
     socket: Socket,
+    /// Where processes of this host connect in place of TCP.
+    same_host: Option<UnixListener>,
     address: Address,
     credentials: Option<Credentials>,
 }
@@ -164,6 +179,7 @@ impl Listener {
                 let bound: SocketAddr = socket.local_addr().map_err(named)?;
                 Ok(Self {
                     socket: Socket::Tcp(socket),
+                    same_host: None,
                     address: Address::Tcp(bound.to_string()),
                     credentials: None,
                 })
@@ -174,6 +190,7 @@ impl Listener {
                 }
                 Ok(Self {
                     socket: Socket::Unix(UnixListener::bind(path).map_err(named)?),
+                    same_host: None,
                     address: address.clone(),
                     credentials: None,
                 })
@@ -188,6 +205,19 @@ impl Listener {
             credentials,
             ..self
         }
+    }
+
+    /// Takes calls that have a connection of their own over a Unix socket as well, if it listens over TCP: processes of the same
+    /// user on this host that dial its address find that ([`dial`]). With the certificates that it has now, or without.
+    ///
+    /// # Errors
+    /// What the system says. It listens as before then.
+    pub fn open_to_same_host(&mut self) -> io::Result<()> {
+        if let Address::Tcp(text) = &self.address {
+            let secured = self.credentials.is_some();
+            self.same_host = Some(same_host::listen(text, secured)?);
+        }
+        Ok(())
     }
 
     /// Whether other machines can reach it without encryption.
@@ -211,6 +241,13 @@ async fn is_stale(path: &Path) -> bool {
 impl Stream for Listener {
     type Item = io::Result<Accepted>;
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(l) = &self.same_host
+            && let Poll::Ready(accepted) = same_host::poll_accept(l, cx)
+        {
+            let credentials = self.credentials.as_ref();
+            let accepted = accepted.and_then(|socket| Accepted::over_unix(socket, credentials));
+            return Poll::Ready(Some(accepted));
+        }
         let accepted = match &self.socket {
             Socket::Tcp(l) => l.poll_accept(cx).map_ok(|(socket, _)| {
                 // A socket that refuses the option is slow, not wrong.
@@ -257,6 +294,7 @@ pub fn guard(token: Token) -> Guard {
 pub struct Dialled {
     socket: Box<dyn Pipe>,
     token: Option<Token>,
+    is_on_this_host: bool,
 }
 
 impl fmt::Debug for Dialled {
@@ -268,8 +306,16 @@ impl fmt::Debug for Dialled {
 impl Dialled {
     /// One that was made in another way.
     pub fn over(socket: impl Pipe + 'static, token: Option<Token>) -> Self {
-        let socket = Box::new(socket);
-        Self { socket, token }
+        Self {
+            socket: Box::new(socket),
+            token,
+            is_on_this_host: false,
+        }
+    }
+
+    /// Whether the other end is known to be on this host: it was reached over a Unix socket.
+    pub fn is_on_this_host(&self) -> bool {
+        self.is_on_this_host
     }
 
     /// Makes the one call of this connection ([`direct`](crate::direct)): of `path`, a method of streams. What comes from `source` goes to
@@ -284,7 +330,8 @@ impl Dialled {
     }
 }
 
-/// Dials `address` once, for one call. `watched` gets to know the socket.
+/// Dials `address` once, for one call. `watched` gets to know the socket. A process of this host is reached over a Unix socket if
+/// it [takes that](Listener::open_to_same_host).
 ///
 /// # Errors
 /// As [`connect`].
@@ -300,19 +347,19 @@ pub async fn dial(
         let why = format!("it did not answer within {timeout:?}");
         Err(io::Error::new(io::ErrorKind::TimedOut, why))
     };
-    let socket = dialled.unwrap_or_else(late).and_then(|connection| {
-        Ok(match watched {
-            Some(watched) => Box::new(WatchedConnection::new(connection, watched.clone())?),
-            None => Box::new(connection) as Box<dyn Pipe>,
+    let dialled = dialled.unwrap_or_else(late).and_then(|connection| {
+        Ok(Dialled {
+            is_on_this_host: matches!(connection, Connection::Unix(_)),
+            token: access.token,
+            socket: match watched {
+                Some(watched) => Box::new(WatchedConnection::new(connection, watched.clone())?),
+                None => Box::new(connection),
+            },
         })
     });
-    let socket = socket.map_err(|e| ConnectError {
+    dialled.map_err(|e| ConnectError {
         address: address.clone(),
         source: Arc::new(e),
-    })?;
-    Ok(Dialled {
-        socket,
-        token: access.token,
     })
 }
 

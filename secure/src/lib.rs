@@ -5,6 +5,7 @@
 //! * [`credentials`]: those files, read again when they change.
 //! * [`peer`]: what the other end has shown, and what it may do.
 //! * [`socket`]: a connection over TLS, accepted or dialled.
+//! * [`same_host`]: the same certificates over a Unix socket, without encryption.
 //!
 //! Invariants: both ends always show certificates of one cluster, signed by an authority that both trust; a private key is
 //! never printed, logged or written. This crate knows no messages and no services.
@@ -12,9 +13,11 @@
 pub mod credentials;
 pub mod error;
 pub mod files;
+mod handshake;
 pub mod identity;
 pub mod peer;
 mod plain;
+pub mod same_host;
 pub mod socket;
 mod verify;
 

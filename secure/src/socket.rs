@@ -11,17 +11,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use rustls::pki_types::ServerName;
-use rustls::server::Acceptor;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_rustls::{LazyConfigAcceptor, TlsConnector, TlsStream};
+use tokio_rustls::TlsStream;
 use tracing::info;
 
 use crate::credentials::{Credentials, ONE_CALL};
 use crate::error::explain;
-use crate::identity::Identities;
+use crate::handshake;
 use crate::peer::{Certified, Peer};
 use crate::plain::{begins_with_tls, turn_away};
 
@@ -73,14 +71,7 @@ impl SecureSocket {
         expected: Option<&str>,
         one_call: bool,
     ) -> io::Result<Self> {
-        let mut stream = connect(socket, credentials, one_call).await?;
-        let shown = identities(&stream)?;
-        if !shown.serves(expected) {
-            let expected = expected.unwrap_or("a memory process or event manager");
-            return Err(io::Error::other(format!(
-                "this is not {expected}: its certificate is of {shown}"
-            )));
-        }
+        let mut stream = handshake::dial(socket, credentials, expected, one_call).await?;
         // The first that the other end says, or why it does not accept us.
         let first = match &mut stream {
             TlsStream::Client(stream) => stream.fill_buf().await.map(<[u8]>::len),
@@ -102,7 +93,7 @@ impl SecureSocket {
     /// # Errors
     /// If it is not accepted.
     pub async fn dial_silent(socket: TcpStream, credentials: &Credentials) -> io::Result<Self> {
-        let stream = connect(socket, credentials, false).await?;
+        let stream = handshake::connect(socket, credentials, false).await?;
         Ok(Self(State::Open(Box::new(stream))))
     }
 
@@ -157,28 +148,6 @@ impl SecureSocket {
     }
 }
 
-async fn connect(
-    socket: TcpStream,
-    credentials: &Credentials,
-    one_call: bool,
-) -> io::Result<TlsStream<TcpStream>> {
-    let connector = TlsConnector::from(credentials.current().client.clone());
-    // Another server than ours takes the second.
-    let offered = [ONE_CALL, b"h2"].into_iter().filter(|_| one_call);
-    let protocols = offered.map(<[u8]>::to_vec).collect();
-    // Not sent, and not compared: identities are.
-    let nobody = ServerName::try_from("dosmos.invalid").map_err(io::Error::other)?;
-    let connected = connector.with_alpn(protocols).connect(nobody, socket);
-    Ok(TlsStream::from(connected.await.map_err(explain)?))
-}
-
-fn identities(stream: &TlsStream<TcpStream>) -> io::Result<Identities> {
-    let (_, connection) = stream.get_ref();
-    let shown = connection.peer_certificates().and_then(<[_]>::first);
-    let shown = shown.ok_or_else(|| io::Error::other("the other end shows no certificate"))?;
-    Identities::of(shown).map_err(io::Error::other)
-}
-
 async fn accept(
     socket: TcpStream,
     credentials: Credentials,
@@ -202,18 +171,7 @@ async fn shake_hands(
         turn_away(socket).await?;
         return Err(io::Error::other("it does not use TLS"));
     }
-    let greeted = LazyConfigAcceptor::new(Acceptor::default(), socket);
-    let greeted = greeted.await.map_err(explain)?;
-    let offered = greeted.client_hello().alpn();
-    let one_call = offered.is_some_and(|mut offered| offered.any(|p| p == ONE_CALL));
-    let current = credentials.current();
-    let server = match one_call {
-        true => current.server_of_call.clone(),
-        false => current.server.clone(),
-    };
-    let stream = TlsStream::from(greeted.into_stream(server).await.map_err(explain)?);
-    certified.shown(identities(&stream)?);
-    Ok(stream)
+    handshake::accept(socket, credentials, certified).await
 }
 
 impl AsyncRead for SecureSocket {

@@ -37,12 +37,12 @@ impl Link for ToPeer {
     async fn connect(&mut self) -> Result<Self::Connection, LinkError> {
         let (book, name) = (&self.shared.book, &self.name);
         let address = book.resolve(name).ok_or(LinkError::AddressUnknown)?;
+        let dialled = transport::dial(&address, book.access().expecting(name), DIAL, None).await?;
         let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
         let large = Arc::new(LargeMessages::handing_on());
-        let inbox = large.offer(&address);
+        let inbox = large.offer(dialled.is_on_this_host());
         // The first message always fits.
         let _ = outgoing.send(hello(&self.shared, self.peer, inbox));
-        let dialled = transport::dial(&address, book.access().expecting(name), DIAL, None).await?;
         let call = dialled.call(PEER, Packed::new(taken, &large));
         let mut messages = Incoming::direct(call, &large);
         let first = within(GREETING, messages.next()).await?;
