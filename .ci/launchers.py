@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent / "launchers.d"))
 
 import guide  # noqa: E402
+import pods  # noqa: E402
 import slurm  # noqa: E402
 import terminal  # noqa: E402
 from lab import DOSMOS, Failed, Lab, Net, check, contains, has_namespaces, wait_for  # noqa: E402
@@ -336,6 +337,74 @@ def printed():
         lab.run([validate, "--strict", "wrong.yaml"], ok=False)
 
 
+def in_pods():
+    """The printed Job of Kubernetes, its pods being network namespaces with the variables, volumes and names of pods."""
+    need_namespaces()
+    if pods.lacks():
+        raise Skipped(f"no {pods.lacks()}")
+    with Lab() as lab:
+        lab.write("cluster.toml", TLS)
+        certify(lab)
+        sor = ["dosmos", *SOR[1:]]
+        manifest = lab.dosmos("up", "-c", "cluster.toml", "--print", "kubernetes", "--hosts", str(pods.PODS), "--image", "any", "--", *sor)
+        node = {file.name: file.read_text() for file in (lab.dir / "tls/node").iterdir()}
+        runs, names = pods.run(lab, manifest, {"many-tls": node, "many-token": {"token": pods.TOKEN}})
+        contains("the program", lab.said("many-0.log"), VERIFIED)
+        lab.run_is_whole(runs / "dosmos-run/many-a-job", {name: 2 for name in names})
+
+
+def in_leader_worker_set():
+    """Pods of a LeaderWorkerSet, with the variables that its controller sets: network namespaces, the first being the leader."""
+    need_namespaces()
+    with Lab() as lab:
+        names = ["many-0", "many-0-1"]
+        net = Net(lab, names)
+        lab.write("cluster.toml", TLS + "port = 7763\n")
+        certify(lab)
+        started = []
+        for index, name in enumerate(names):
+            env = {"LWS_LEADER_ADDRESS": net.address["many-0"], "LWS_GROUP_SIZE": "2", "LWS_WORKER_INDEX": str(index), "DOSMOS_TOKEN": pods.TOKEN}
+            command = [DOSMOS, "node", "--whole-host", "-c", "cluster.toml", "--run-dir", "run", "--", *SOR]
+            started.append(lab.start([*net.at(name), *command], f"{name}.log", env=env))
+        for name, pod in zip(names, started):
+            check(f"{name}: {lab.said(f'{name}.log')}", pod.wait(120), 0)
+        lab.services.clear()
+        contains("the program", lab.said("many-0.log"), VERIFIED)
+        lab.run_is_whole("run", {name: 2 for name in names})
+
+
+def hydra():
+    """MPICH's mpiexec, which speaks PMI: ten ranks, a program that fails."""
+    need("mpiexec.hydra", package="mpich")
+    with Lab() as lab:
+        host = lab.run(["hostname"])[1].strip()
+        lab.write("cluster.toml", 'name = "many"\n[launch]\nmemory_processes = 2\napplication_processes = 7\n')
+        ranks = ["mpiexec.hydra", "-n"]
+        said = lab.run([*ranks, "10", DOSMOS, "node", "-c", "cluster.toml", "--run-dir", "run", "--", *SOR])[1]
+        contains("the program", said, VERIFIED)
+        contains("what was started", said, "10 ranks of PMI on 1 host: 7 application processes, 2 memory processes")
+        lab.run_is_whole("run", {host: 7})
+        lab.write("cluster.toml", 'name = "many"\n[launch]\n')
+        said = lab.run([*ranks, "5", DOSMOS, "node", "-c", "cluster.toml", "--run-dir", "failed", "--", *FAILING], ok=False)[1]
+        contains("who failed", said, f"ap1 failed (exit status: 3, on {host}): bad luck")
+
+
+def as_flux_does():
+    """Ranks with the variables that Flux sets. Flux itself is in neither Debian nor PyPI, so it was not started."""
+    with Lab() as lab:
+        lab.write("cluster.toml", 'name = "many"\n[launch]\n')
+        shared = {"FLUX_JOB_SIZE": "4", "FLUX_JOB_NNODES": "1", "FLUX_JOB_ID": "f2Yx", "FLUX_URI": "local:///run/flux/local"}
+        command = [DOSMOS, "node", "-c", "cluster.toml", "--", *SOR]
+        started = [lab.start(command, f"{rank}.log", env={**shared, "FLUX_TASK_RANK": str(rank), "FLUX_TASK_LOCAL_ID": str(rank)})
+                   for rank in range(4)]
+        for rank, task in enumerate(started):
+            check(f"{rank}: {lab.said(f'{rank}.log')}", task.wait(120), 0)
+        lab.services.clear()
+        contains("the program", "".join(lab.said(f"{rank}.log") for rank in range(4)), VERIFIED)
+        host = lab.run(["hostname"])[1].strip()
+        lab.run_is_whole("dosmos-run/many-f2Yx", {host: 2})
+
+
 def by_name():
     """dosmos node --name, application processes too; and a program that is started by hand."""
     with Lab() as lab:
@@ -359,7 +428,8 @@ def by_name():
         contains("unknown", said, "its processes: emp0, mp0, mp1, ap0, ap1")
 
 
-TESTS = [by_name, ranks_by_hand, mpirun, under_slurm, three_hosts, slow_links, by_ssh, printed, guide.followed]
+TESTS = [by_name, ranks_by_hand, mpirun, hydra, under_slurm, as_flux_does, three_hosts, slow_links, by_ssh, printed, in_pods,
+         in_leader_worker_set, guide.followed]
 
 
 def main():
