@@ -1,7 +1,7 @@
 //! How two processes get a connection: addresses, listening and dialling.
 //!
-//! TCP, with TLS or without, or on one host Unix sockets, also [in place of TCP](mod@crate::same_host). Accepted and dialled TCP sockets have `TCP_NODELAY` set:
-//! without it, replies of 4 KiB and more stall for 40 ms.
+//! TCP, with TLS or without, or on one host Unix sockets, also in place of TCP (`proto/src/same_host.rs`). Accepted and dialled
+//! TCP sockets have `TCP_NODELAY` set: without it, replies of 4 KiB and more stall for 40 ms.
 
 use std::fmt;
 use std::io;
