@@ -80,6 +80,21 @@ impl Membership {
     }
 }
 
+impl Together {
+    /// A source that is not there yet: it is asked at every question, and is missing until it answers.
+    pub(crate) fn expect(&mut self, source: Arc<dyn TraceSource>) {
+        self.sources.push(late(source, &self.membership));
+    }
+}
+
+fn late(source: Arc<dyn TraceSource>, membership: &Arc<Membership>) -> Arc<dyn TraceSource> {
+    Arc::new(Chosen(Late {
+        source,
+        membership: membership.clone(),
+        admitted: OnceLock::new(),
+    }))
+}
+
 /// Asks all sources which run they belong to. One that does not answer now is asked again at every question, and is missing
 /// until then.
 ///
@@ -104,14 +119,7 @@ pub(crate) async fn together(sources: Vec<Arc<dyn TraceSource>>) -> Result<Toget
             kept.push(source);
         }
     }
-    kept.extend(silent.into_iter().map(|source| {
-        let late = Late {
-            source,
-            membership: membership.clone(),
-            admitted: OnceLock::new(),
-        };
-        Arc::new(Chosen(late)) as Arc<dyn TraceSource>
-    }));
+    kept.extend(silent.into_iter().map(|source| late(source, &membership)));
     Ok(Together {
         sources: kept,
         membership,

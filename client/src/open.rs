@@ -10,7 +10,7 @@ use dosmos_proto::{AddressBook, Token};
 use dosmos_trace::query::{QueryError, TraceSource};
 use dosmos_trace::store::{StoreError, StoreSource};
 
-use crate::identity::together;
+use crate::identity::{Together, together};
 use crate::member::{self, Member};
 use crate::{Error, Fused, Launch, RemoteSource};
 
@@ -85,7 +85,7 @@ impl Run {
     /// If something named does not exist or cannot be opened.
     pub async fn open(target: &Target) -> Result<Self, Error> {
         let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
-        let mut titles = Vec::new();
+        let (mut titles, mut others) = (Vec::new(), None);
         let mut stores = target.stores.clone();
         let credentials = target.credentials()?;
         for text in &target.event_managers {
@@ -104,15 +104,24 @@ impl Run {
             None => None,
         };
         if let Some(dir) = run {
-            stores.extend(store_dirs(&dir)?);
-            sources.extend(of_run(&dir, &credentials).await?);
             titles.push(dir.display().to_string());
+            stores.extend(store_dirs(&dir)?);
+            let found = of_run(dir, &credentials).await?;
+            sources.extend(found.sources);
+            others = found.others;
         }
-        let run = Self::together(sources, titles.join(" ")).await?;
+        let mut together = together(sources).await?;
+        if let Some(others) = others {
+            let missing = together.membership.missing();
+            let not_there = missing
+                .into_iter()
+                .filter(|name| !others.found.contains(name));
+            not_there.for_each(|name| together.expect(others.member(name)));
+        }
         Ok(Self {
             stores: stores.into(),
             credentials,
-            ..run
+            ..Self::of_sources(together, titles.join(" "))
         })
     }
 
@@ -125,13 +134,16 @@ impl Run {
         sources: Vec<Arc<dyn TraceSource>>,
         title: impl Into<String>,
     ) -> Result<Self, Error> {
-        let together = together(sources).await?;
+        Ok(Self::of_sources(together(sources).await?, title))
+    }
+
+    fn of_sources(together: Together, title: impl Into<String>) -> Self {
         let members = together.sources.clone().into();
         let fused = Fused::new(together.sources).of(together.membership);
-        Ok(Self {
+        Self {
             members,
             ..Self::of(Arc::new(fused), title)
-        })
+        }
     }
 
     /// A run behind a source at hand.
@@ -246,15 +258,34 @@ fn latest() -> Result<PathBuf, Error> {
     }
 }
 
+/// What there is of a run in its directory.
+struct Found {
+    sources: Vec<Arc<dyn TraceSource>>,
+    /// If the run goes on: those whose stores are not there yet are reached through this.
+    others: Option<Others>,
+}
+
+/// Event managers of a run that goes on.
+struct Others {
+    dir: PathBuf,
+    book: AddressBook,
+    /// Those that have a store already.
+    found: Vec<String>,
+}
+
+impl Others {
+    fn member(&self, name: String) -> Arc<dyn TraceSource> {
+        Member::source(self.dir.clone(), name, self.book.clone())
+    }
+}
+
 /// All event managers of a run: live where they answer, else their stores. As long as somebody runs it, a store of it is left
 /// to its event manager, which may be about to open it again.
-async fn of_run(
-    dir: &Path,
-    credentials: &Option<Credentials>,
-) -> Result<Vec<Arc<dyn TraceSource>>, Error> {
-    let book = AddressBook::new(Default::default(), Some(dir)).secured(credentials.clone());
+async fn of_run(dir: PathBuf, credentials: &Option<Credentials>) -> Result<Found, Error> {
+    let book = AddressBook::new(Default::default(), Some(&dir)).secured(credentials.clone());
     let mut sources: Vec<Arc<dyn TraceSource>> = Vec::new();
-    for store in store_dirs(dir)? {
+    let (mut goes_on, mut found) = (false, Vec::new());
+    for store in store_dirs(&dir)? {
         let name = store
             .file_name()
             .unwrap_or_default()
@@ -267,13 +298,16 @@ async fn of_run(
             }
             None => false,
         };
-        let source = match answers || !member::is_over(dir, &name) {
-            true => Member::source(dir.to_owned(), name, book.clone()),
+        let runs = answers || !member::is_over(&dir, &name);
+        goes_on |= runs;
+        sources.push(match runs {
+            true => Member::source(dir.clone(), name.clone(), book.clone()),
             false => store_or_its_writer(&store, credentials).await?,
-        };
-        sources.push(source);
+        });
+        found.push(name);
     }
-    Ok(sources)
+    let others = goes_on.then_some(Others { dir, book, found });
+    Ok(Found { sources, others })
 }
 
 /// A store directory; if an event manager is writing it and answers, that one.

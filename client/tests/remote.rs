@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dosmos_client::{Fused, RemoteSource};
+use dosmos_client::{Fused, RemoteSource, Run, Target};
 use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{Address, Listener, server};
 use dosmos_proto::wire::event_manager_server::{EventManager, EventManagerServer};
@@ -315,4 +315,30 @@ async fn a_bad_question_is_refused_as_one() {
     };
     let error = source.history(&query).await.unwrap_err();
     assert!(matches!(error, QueryError::BadQuery(_)), "{error}");
+}
+
+#[tokio::test]
+async fn one_that_begins_after_its_run_was_opened_is_asked_too() {
+    let directory = dosmos_testseeds::scratch();
+    let run_dir = directory.path();
+    let book = AddressBook::new(Default::default(), Some(run_dir));
+    std::fs::write(run_dir.join("token"), "0123456789abcdef0123456789abcdef\n").unwrap();
+    let parts = parts();
+    let begin = |at: usize, name: &'static str| {
+        let (part, book) = (parts[at].clone(), book.clone());
+        async move {
+            let manager = Running::start(part, false, "127.0.0.1:0").await;
+            std::fs::create_dir_all(run_dir.join("store").join(name)).unwrap();
+            book.publish(name, &manager.address).unwrap();
+            manager
+        }
+    };
+    let _first = begin(1, "emp1").await;
+    let run = Run::open(&Target::run(run_dir)).await.unwrap();
+    let lacking = run.source().catalog().await.unwrap().completeness;
+    assert!(!lacking.is_complete());
+    assert_eq!(lacking.missing_stores, ["emp0"], "nobody speaks for it");
+    let _second = begin(0, "emp0").await;
+    let whole = run.source().catalog().await.unwrap().completeness;
+    assert!(whole.is_complete(), "{whole:?}");
 }
