@@ -47,7 +47,13 @@ impl World {
         match pid {
             Pid::Emp(e) => self.start_manager(e, clock),
             Pid::Mp(m) => self.start_memory(m, start),
-            Pid::Ap(_) | Pid::Intruder(_) => self.start_program(pid),
+            Pid::Ap(_) | Pid::Intruder(_) => {
+                if let Pid::Ap(a) = pid {
+                    // What an earlier start only sent is confirmed by nothing that this one does.
+                    self.common.history().not_published(a);
+                }
+                self.start_program(pid);
+            }
         }
     }
 
