@@ -12,7 +12,7 @@ import guide  # noqa: E402
 import pods  # noqa: E402
 import slurm  # noqa: E402
 import terminal  # noqa: E402
-from lab import DOSMOS, Failed, Lab, Net, check, contains, has_namespaces, wait_for  # noqa: E402
+from lab import DOSMOS, TOKEN, Failed, Lab, Net, check, contains, has_namespaces, wait_for  # noqa: E402
 
 TLS = 'name = "many"\n[tls]\n' + "".join(f'{key} = "tls/{{name}}/{file}.pem"\n' for key, file in (
     ("ca", "ca"), ("certificate", "certificate"), ("key", "key"))) + "[launch]\napplication_processes = 2\n"
@@ -154,7 +154,7 @@ def three_hosts():
         net = Net(lab, [*names, "desk"])
         lab.write("cluster.toml", TLS + "port = 7763\n")
         certify(lab)
-        token = {"DOSMOS_TOKEN": "0123456789abcdef" * 2}
+        token = {"DOSMOS_TOKEN": TOKEN}
         program = [*SOR[:-2], "--seconds", "25"]
         hosts = {}
         for name in names:
@@ -348,7 +348,7 @@ def in_pods():
         sor = ["dosmos", *SOR[1:]]
         manifest = lab.dosmos("up", "-c", "cluster.toml", "--print", "kubernetes", "--hosts", str(pods.PODS), "--image", "any", "--", *sor)
         node = {file.name: file.read_text() for file in (lab.dir / "tls/node").iterdir()}
-        runs, names = pods.run(lab, manifest, {"many-tls": node, "many-token": {"token": pods.TOKEN}})
+        runs, names = pods.run(lab, manifest, {"many-tls": node, "many-token": {"token": TOKEN}})
         contains("the program", lab.said("many-0.log"), VERIFIED)
         lab.run_is_whole(runs / "dosmos-run/many-a-job", {name: 2 for name in names})
 
@@ -363,7 +363,7 @@ def in_leader_worker_set():
         certify(lab)
         started = []
         for index, name in enumerate(names):
-            env = {"LWS_LEADER_ADDRESS": net.address["many-0"], "LWS_GROUP_SIZE": "2", "LWS_WORKER_INDEX": str(index), "DOSMOS_TOKEN": pods.TOKEN}
+            env = {"LWS_LEADER_ADDRESS": net.address["many-0"], "LWS_GROUP_SIZE": "2", "LWS_WORKER_INDEX": str(index), "DOSMOS_TOKEN": TOKEN}
             command = [DOSMOS, "node", "--whole-host", "-c", "cluster.toml", "--run-dir", "run", "--", *SOR]
             started.append(lab.start([*net.at(name), *command], f"{name}.log", env=env))
         for name, pod in zip(names, started):

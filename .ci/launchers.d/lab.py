@@ -14,6 +14,8 @@ import time
 DOSMOS = pathlib.Path(os.environ.get("DOSMOS", "target/debug/dosmos")).resolve()
 # Until when what is awaited must be there: generous, for machines with much to do.
 DEADLINE_S = 120
+# Of a run whose hosts share no directory.
+TOKEN = "0123456789abcdef" * 2
 
 
 class Failed(Exception):

@@ -7,7 +7,6 @@ import sys
 from lab import DOSMOS, Failed, Net, check
 
 PODS = 3
-TOKEN = "0123456789abcdef" * 2
 
 
 def resources(text):
