@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use dosmos_authority::testing::Certificates;
 use dosmos_proto::Token;
-use dosmos_proto::access::Access;
+use dosmos_proto::access::{Access, Credentials};
 use dosmos_proto::direct::{APPLICATION, Direct, First, first};
 use dosmos_proto::guard::Role;
 use dosmos_proto::transport::{self, Address, Dialled, Listener};
@@ -39,6 +39,14 @@ async fn is_met(listener: &mut Listener, access: impl Into<Access>) -> bool {
 
 const NOTHING: Option<Token> = None;
 
+/// What a memory process has, and what an application process shows it.
+fn certified() -> (Credentials, Access) {
+    let certificates = Certificates::new("demo");
+    let ap0 = certificates.of(Role::Application, "ap0");
+    let access = Access::new(None, Some(ap0));
+    (certificates.of(Role::Memory, "mp0"), access)
+}
+
 #[tokio::test]
 async fn who_listens_over_tcp_alone_is_reached_over_tcp() {
     assert!(!is_met(&mut listener().await, NOTHING).await);
@@ -53,9 +61,7 @@ async fn who_takes_it_is_reached_at_a_unix_socket() {
 
 #[tokio::test]
 async fn with_certificates_too() {
-    let certificates = Certificates::new("demo");
-    let mp0 = certificates.of(Role::Memory, "mp0");
-    let ap0 = Access::new(None, Some(certificates.of(Role::Application, "ap0")));
+    let (mp0, ap0) = certified();
     let mut listener = listener().await.secured(Some(mp0));
     assert!(!is_met(&mut listener, ap0.clone()).await);
     listener.open_to_same_host().unwrap();
@@ -64,9 +70,7 @@ async fn with_certificates_too() {
 
 #[tokio::test]
 async fn who_has_no_certificate_meets_nobody_who_asks_for_one_and_nobody_else_who_has_one() {
-    let certificates = Certificates::new("demo");
-    let mp0 = certificates.of(Role::Memory, "mp0");
-    let ap0 = Access::new(None, Some(certificates.of(Role::Application, "ap0")));
+    let (mp0, ap0) = certified();
     for (owned, access) in [(Some(mp0), NOTHING.into()), (None, ap0)] {
         let mut listener = listener().await.secured(owned);
         listener.open_to_same_host().unwrap();
