@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dosmos_proto::wire::{
     ApReply, ApRequest, ExchangeReply, ExchangeRequest, IngestReply, IngestRequest, PeerMessage,
+    peer_message,
 };
 
 /// A process.
@@ -35,6 +36,15 @@ pub(crate) enum Message {
     ExchangeReply(Box<ExchangeReply>),
 }
 
+/// What a message keeps up that does nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upkeep {
+    /// The way of records to the event manager.
+    Records,
+    /// The lease of a copy.
+    Lease,
+}
+
 impl Message {
     /// Adds its bytes.
     pub(crate) fn encode(&self, to: &mut Vec<u8>) {
@@ -57,6 +67,18 @@ impl Message {
             Self::Exchange(m) => m.encode(to),
             Self::ExchangeReply(m) => m.encode(to),
         };
+    }
+
+    /// What it keeps up, if that is all it does: whoever gets it is as idle as before.
+    pub(crate) fn upkeep(&self) -> Option<Upkeep> {
+        use peer_message::Body;
+        match self {
+            Self::IngestReply(_) => Some(Upkeep::Records),
+            Self::Peer(m) => {
+                matches!(m.body, Some(Body::Renew(_) | Body::Renewed(_))).then_some(Upkeep::Lease)
+            }
+            _ => None,
+        }
     }
 
     /// What it is, in a few words.

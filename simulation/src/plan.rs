@@ -131,9 +131,11 @@ impl Plan {
             },
             deadline_ms: if kind.has_faults() { 8_000 } else { 60_000 },
             short_deadlines: kind.has_faults() && rng.random_bool(0.3),
-            quiet_ms: rng
-                .random_bool(0.5)
-                .then(|| rng.random_range(1_000..if losses { 60_000 } else { 1_200_000 })),
+            // As many of each magnitude: most of a long pause is like the rest of it.
+            quiet_ms: rng.random_bool(0.5).then(|| {
+                let most: f64 = if losses { 60.0 } else { 1_200.0 };
+                (1_000.0 * most.powf(rng.random())) as u64
+            }),
             delay_ns: [20_000, 200_000, 3_000_000][rng.random_range(0..3)],
             fault_every: kind
                 .has_faults()

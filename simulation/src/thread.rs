@@ -188,13 +188,18 @@ impl Thread {
         Some(result)
     }
 
+    /// Its session, if it has begun one, is over: whoever wants another begins it.
+    pub(crate) fn lose_line(&self, now: Nanos, why: &str) {
+        self.seat.now.store(now.0, Ordering::Relaxed);
+        let line = self.seat.lock().line.take();
+        line.inspect(|line| line.lose(why));
+    }
+
     /// The process is killed: the program runs to its end without effect.
     pub(crate) fn kill(&mut self) {
         self.seat.dead.store(true, Ordering::Relaxed);
-        if let Some(line) = self.seat.lock().line.take() {
-            line.lose("the process was killed");
-        }
         let now = Nanos(self.seat.now.load(Ordering::Relaxed));
+        self.lose_line(now, "the process was killed");
         while self.wish != Wish::Nothing {
             // What a killed process would have panicked of does not matter.
             let _ = self.run(now, self.seat.true_time());

@@ -6,7 +6,7 @@ use rand::RngExt;
 
 use crate::manager::EventManager;
 use crate::memory::{Memory, Sent, To};
-use crate::network::{ConnId, Message, Pid};
+use crate::network::{ConnId, Message, Pid, Upkeep};
 
 use super::{Event, MS, SECOND, World};
 
@@ -97,12 +97,6 @@ impl World {
                     manager.greet(other, conn, &mut sent);
                 }
             }
-            (Pid::Ap(_) | Pid::Intruder(_), _) => {
-                let conn = self.network.dial(from, to);
-                self.send(conn, 1, Message::Open);
-                self.lines.insert(from, (conn, u64::MAX));
-                return self.after_program(from);
-            }
             _ => {}
         }
         self.send_all(from, sent);
@@ -169,7 +163,7 @@ impl World {
         sent: &mut Sent,
     ) {
         let now = self.clock(Pid::Mp(m));
-        let quiet = matches!(message, Message::IngestReply(_));
+        let upkeep = message.upkeep();
         let Some(memory) = &mut self.memories[m] else {
             return;
         };
@@ -190,8 +184,10 @@ impl World {
             }
             _ => {}
         }
-        if !quiet {
-            self.active[m] = self.now;
+        match upkeep {
+            Some(Upkeep::Lease) => self.renewed[m] = self.now,
+            Some(Upkeep::Records) => {}
+            None => self.active[m] = self.now,
         }
     }
 
@@ -205,8 +201,9 @@ impl World {
         self.say(|| format!("{me:?} loses its connection to {other:?}"));
         match me {
             Pid::Ap(_) | Pid::Intruder(_) => {
-                let thread = self.threads.get(&me);
-                thread.map(|t| t.on_line(now, |line| line.lose("the memory process is gone")));
+                if let Some(thread) = self.threads.get(&me) {
+                    thread.lose_line(now, "the memory process is gone");
+                }
                 self.lines.remove(&me);
                 return self.program_may_go_on(me);
             }

@@ -8,7 +8,7 @@ use rand::RngExt;
 use crate::memory::{Memory, Sent};
 use crate::network::{Message, Pid};
 
-use super::{Event, MS, PROBE, Queued, RECENT, RETRY, SELDOM, TICK, World};
+use super::{Event, MS, PROBE, Queued, RECENT, RENEWING, RETRY, SELDOM, TICK, World};
 
 impl World {
     /// The process that an event happens to, which may be stopped.
@@ -81,11 +81,11 @@ impl World {
             Event::Arrive(conn, end, message) => self.arrive(conn, end, message),
             Event::Wake(pid) => self.run_program(pid),
             Event::Look(pid) => {
-                if self.lines.get(&pid).is_some_and(|l| l.1 <= self.now) {
-                    if let Some(line) = self.lines.get_mut(&pid) {
-                        line.1 = u64::MAX;
-                    }
-                    self.program_may_go_on(pid);
+                let now = self.now;
+                let line = self.lines.get_mut(&pid).filter(|l| l.look_at <= now);
+                if let Some(line) = line {
+                    line.look_at = u64::MAX;
+                    self.look(pid);
                 }
             }
             Event::Tick(m) => self.tick(m),
@@ -139,12 +139,12 @@ impl World {
 
     pub(super) fn tick(&mut self, m: usize) {
         self.on_memory(m, Memory::tick);
-        let idle = self.now - self.active[m];
-        let next = match idle {
-            0..RECENT => TICK,
-            _ => (idle / 64).clamp(TICK, SELDOM),
+        let most = match self.now - self.renewed[m] {
+            0..RECENT => RENEWING,
+            _ => SELDOM,
         };
-        self.at(self.now + next, Event::Tick(m));
+        let pause = self.pause(self.active[m], TICK, most);
+        self.at(self.now + pause, Event::Tick(m));
     }
 
     pub(super) fn write(&mut self, e: usize) {

@@ -34,6 +34,8 @@ const SECOND: u64 = 1_000 * MS;
 const TICK: u64 = 20 * MS;
 /// And this often when nothing has for long.
 const SELDOM: u64 = 500 * MS;
+/// Where leases are renewed, deadlines are looked at this often: as long as they last that must not be late.
+const RENEWING: u64 = 100 * MS;
 /// Something happened not long ago.
 const RECENT: u64 = 5 * SECOND;
 const BATCH_AGE: u64 = 50 * MS;
@@ -104,6 +106,16 @@ pub(crate) struct Process {
     pub(crate) clock: Option<Clock>,
 }
 
+/// The session of a program.
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    conn: ConnId,
+    /// When it looks at its deadlines next.
+    look_at: u64,
+    /// When its program did something or something arrived for it last.
+    active: u64,
+}
+
 /// What each memory process made, start by start, and what of it was dropped.
 #[derive(Clone, Copy, Debug)]
 #[allow(dead_code)] // who it was is said if something does not hold
@@ -128,11 +140,12 @@ pub(crate) struct World {
     pub(crate) network: Network,
     pub(crate) processes: BTreeMap<Pid, Process>,
     threads: BTreeMap<Pid, Thread>,
-    /// The connection of each program, and when its session looks at its deadlines next.
-    lines: BTreeMap<Pid, (ConnId, u64)>,
+    lines: BTreeMap<Pid, Line>,
     pub(crate) memories: Vec<Option<Memory>>,
     /// When something happened to a memory process last.
     active: Vec<u64>,
+    /// When it was last asked to renew a lease, or one of its own was renewed.
+    renewed: Vec<u64>,
     packing: Vec<bool>,
     pub(crate) managers: Vec<Option<EventManager>>,
     writing: Vec<bool>,
@@ -174,6 +187,7 @@ impl World {
             lines: BTreeMap::new(),
             memories: (0..mps).map(|_| None).collect(),
             active: vec![0; mps],
+            renewed: vec![0; mps],
             packing: vec![false; mps],
             managers: (0..emps).map(|_| None).collect(),
             writing: vec![false; emps],
@@ -223,6 +237,14 @@ impl World {
 
     pub(crate) fn is_stopped(&self, pid: Pid) -> bool {
         self.processes.get(&pid).is_some_and(|p| p.stopped)
+    }
+
+    /// How long after something happened last the next look at deadlines may be: not seldom at first, then ever more.
+    fn pause(&self, active: u64, least: u64, most: u64) -> u64 {
+        match self.now - active {
+            0..RECENT => least,
+            idle => (idle / 64).clamp(least, most),
+        }
     }
 
     /// What a process's clock says.

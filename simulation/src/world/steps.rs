@@ -1,12 +1,10 @@
 //! What follows a step of a process: what it sends, when it looks again, what it is to write.
 
-use std::collections::btree_map::Entry;
-
 use crate::memory::Memory;
 use crate::network::{Message, Pid};
 use crate::thread::{Thread, Wish};
 
-use super::{BATCH_AGE, Event, GATHER, MS, World};
+use super::{BATCH_AGE, Event, GATHER, Line, MS, SECOND, World};
 
 impl World {
     pub(super) fn after(&mut self, pid: Pid) {
@@ -72,6 +70,14 @@ impl World {
         }
     }
 
+    /// A session looks at its deadlines.
+    pub(super) fn look(&mut self, pid: Pid) {
+        match self.threads.get(&pid).map(Thread::wish) {
+            Some(Wish::Reply) => self.program_may_go_on(pid),
+            _ => self.carry(pid, false),
+        }
+    }
+
     /// Something happened to a program's session.
     pub(super) fn program_may_go_on(&mut self, pid: Pid) {
         self.after_program(pid);
@@ -80,8 +86,12 @@ impl World {
         }
     }
 
-    /// Sends what the session of a program has to send, and looks at its deadlines.
     pub(super) fn after_program(&mut self, pid: Pid) {
+        self.carry(pid, true);
+    }
+
+    /// Sends what the session of a program has to send, and looks at its deadlines; `active`: something happened to it.
+    fn carry(&mut self, pid: Pid, active: bool) {
         let now = self.clock(pid);
         let Some(thread) = self.threads.get(&pid) else {
             return;
@@ -91,35 +101,48 @@ impl World {
             look = line.look();
             requests.extend(std::iter::from_fn(|| line.next()));
         });
-        if begun.is_none() {
-            return;
-        }
-        let (Pid::Ap(a) | Pid::Intruder(a)) = pid else {
+        let (Some(()), Pid::Ap(a) | Pid::Intruder(a)) = (begun, pid) else {
             return;
         };
-        let conn = match self.lines.entry(pid) {
-            Entry::Occupied(line) => line.get().0,
-            Entry::Vacant(line) => {
-                let home = &self.plan.topology.application_processes()[a].memory_process;
-                let conn = self.network.dial(pid, Pid::Mp(home.index()));
-                line.insert((conn, u64::MAX));
-                self.send(conn, 1, Message::Open);
-                conn
-            }
+        let line = match self.lines.get(&pid) {
+            Some(line) => *line,
+            None => self.begin_line(pid, a),
+        };
+        let active = match active || !requests.is_empty() {
+            true => self.now,
+            false => line.active,
         };
         for request in requests {
-            self.send(conn, 1, Message::Request(Box::new(request)));
+            self.send(line.conn, 1, Message::Request(Box::new(request)));
         }
         let clock = self.processes.get(&pid).and_then(|p| p.clock);
-        let (Some(look), Some(clock)) = (look, clock) else {
-            return;
+        let look_at = match (look, clock) {
+            (Some(look), Some(clock)) => {
+                let soonest = self.now + self.pause(active, 0, SECOND);
+                clock.when(look, self.now).max(soonest)
+            }
+            _ => u64::MAX,
         };
-        let at = clock.when(look, self.now);
-        if let Some(line) = self.lines.get_mut(&pid)
-            && at < line.1
-        {
-            line.1 = at;
-            self.at(at, Event::Look(pid));
+        if look_at < line.look_at {
+            self.at(look_at, Event::Look(pid));
+        }
+        let line = Line {
+            active,
+            look_at: look_at.min(line.look_at),
+            ..line
+        };
+        self.lines.insert(pid, line);
+    }
+
+    /// A program's session begins: its memory process is dialled.
+    fn begin_line(&mut self, pid: Pid, a: usize) -> Line {
+        let home = &self.plan.topology.application_processes()[a].memory_process;
+        let conn = self.network.dial(pid, Pid::Mp(home.index()));
+        self.send(conn, 1, Message::Open);
+        Line {
+            conn,
+            look_at: u64::MAX,
+            active: self.now,
         }
     }
 
