@@ -90,6 +90,8 @@ struct Arrival {
     asked: u64,
     ended: Option<(u64, bool)>,
     knew: Known,
+    /// What it had written itself: what it writes while it waits is not published by the barrier.
+    own: Known,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -320,10 +322,10 @@ impl History {
         }
     }
 
-    /// A release, barrier or publication succeeded: what was sent before it was done.
-    fn synchronised(&mut self, a: usize) {
+    /// A release, barrier or publication succeeded: what was sent before it, that is `own`, was done.
+    fn synchronised(&mut self, a: usize, own: &Known) {
         let process = &mut self.processes[a];
-        for (id, rank) in &process.own {
+        for (id, rank) in own {
             if *rank > process.told.get(id).copied().unwrap_or(0) {
                 let confirmed = process.confirmed.entry(*id).or_default();
                 *confirmed = (*confirmed).max(*rank);
@@ -511,7 +513,8 @@ impl History {
 
     pub(crate) fn released(&mut self, a: usize, id: ObjectId, section: usize) {
         self.operations += 1;
-        self.synchronised(a);
+        let own = self.processes[a].own.clone();
+        self.synchronised(a, &own);
         let own = self.publishes(a);
         let Some(object) = self.objects.get_mut(&id) else {
             return;
@@ -545,7 +548,7 @@ impl History {
 
     /// A process comes to a barrier.
     pub(crate) fn arrives(&mut self, a: usize, name: &str, now: u64) -> usize {
-        let knew = self.publishes(a);
+        let (knew, own) = (self.publishes(a), self.processes[a].own.clone());
         let all = self.processes.len();
         let calls = self
             .arrivals
@@ -555,6 +558,7 @@ impl History {
             asked: now,
             ended: None,
             knew,
+            own,
         });
         calls[a].len() - 1
     }
@@ -571,12 +575,11 @@ impl History {
         /// An arrival that failed may count until what takes it back has arrived.
         const TAKEN_BACK: u64 = 15_000_000_000;
         self.operations += 1;
-        self.synchronised(a);
         let Some(calls) = self.arrivals.get_mut(name) else {
             return;
         };
         calls[a][call].ended = Some((now, true));
-        let asked = calls[a][call].asked;
+        let (asked, own) = (calls[a][call].asked, calls[a][call].own.clone());
         let (mut news, mut missing) = (Vec::new(), None);
         for (b, its) in calls.iter().enumerate().filter(|(b, _)| *b != a) {
             let counts = |c: &&Arrival| match c.ended {
@@ -598,6 +601,7 @@ impl History {
                 missing.unwrap_or(0)
             )
         });
+        self.synchronised(a, &own);
         news.iter().for_each(|known| self.learn(a, known));
     }
 

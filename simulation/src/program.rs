@@ -214,7 +214,13 @@ impl Program {
             if let Some(quiet) = plan.quiet_ms.filter(|_| round == 0) {
                 self.seat.pause(quiet * 1_000_000);
             }
-            self.barrier(&dsm, "round")?;
+            // Else it waits at once.
+            let overlaps = self.rng.random_bool(0.3);
+            let within = self.rng.random_range(1..4);
+            match overlaps {
+                true => drop(self.overlapped(&dsm, "round", &handles, within)?),
+                false => drop(self.barrier(&dsm, "round")?),
+            }
         }
         self.close(dsm)
     }
@@ -240,25 +246,44 @@ impl Program {
 
     /// Whether a barrier opened.
     fn barrier(&mut self, dsm: &Dsm, name: &str) -> Result<bool> {
+        self.overlapped(dsm, name, &[], 0)
+    }
+
+    /// The same; before it waits it goes on with as many other calls.
+    fn overlapped(
+        &mut self,
+        dsm: &Dsm,
+        name: &str,
+        handles: &[Handle],
+        calls: usize,
+    ) -> Result<bool> {
         if self.seat.is_dead() {
             return Ok(false);
         }
-        let call = self.history().arrives(self.me, name, self.now());
-        let passed = dsm.barrier_named(name);
+        let arrival = self.history().arrives(self.me, name, self.now());
+        let barrier = dsm.barrier_named_async(name);
+        for _ in 0..calls {
+            if handles.is_empty() || self.seat.is_dead() {
+                break;
+            }
+            let at = self.rng.random_range(0..handles.len());
+            if let Err(error) = self.act(dsm, &handles[at]) {
+                self.gave_up(name, arrival);
+                return Err(error);
+            }
+        }
+        let passed = barrier.wait();
         if self.seat.is_dead() {
             return Ok(false);
         }
-        let now = self.now();
         match passed {
             Ok(()) => {
-                self.history().passed(self.me, name, call, now);
+                let now = self.now();
+                self.history().passed(self.me, name, arrival, now);
                 Ok(true)
             }
             Err(error) => {
-                let mut history = self.history();
-                history.gave_up(self.me, name, call, now);
-                history.not_published(self.me);
-                drop(history);
+                self.gave_up(name, arrival);
                 // Nobody waits for it any more: the others may have gone on and left.
                 let opened = error
                     .to_string()
@@ -267,6 +292,17 @@ impl Program {
                 Ok(opened)
             }
         }
+    }
+
+    /// It does not pass a barrier that it came to.
+    fn gave_up(&self, name: &str, arrival: usize) {
+        if self.seat.is_dead() {
+            return;
+        }
+        let now = self.now();
+        let mut history = self.history();
+        history.gave_up(self.me, name, arrival, now);
+        history.not_published(self.me);
     }
 
     fn act(&mut self, dsm: &Dsm, handle: &Handle) -> Result<()> {

@@ -466,6 +466,43 @@ fn accesses_in_sections_are_recorded_between_their_ends() {
     );
 }
 
+/// The second one began while the report of the first was under way.
+#[test]
+fn a_section_is_recorded_to_begin_after_the_end_of_the_one_that_was_reported_before_it() {
+    let (mut c, x) = cluster(Invalidate);
+    c.call(0, read_to_have(x));
+    c.items.clear();
+    c.now += Nanos(100);
+    let sent = c.now;
+    let Request::Report(first) = sections(&c, x, 1, (4, 5)) else {
+        panic!("a report")
+    };
+    c.now += Nanos(30);
+    c.call(0, Request::Report(first.clone()));
+    c.now += Nanos(100);
+    let next = |kind| LocalAccesses {
+        kind,
+        first: sent,
+        last: c.now,
+        version: 6,
+        from_version: 5,
+        ..first[0]
+    };
+    let next = vec![next(LocalKind::Section), next(LocalKind::SectionWrite)];
+    c.call(0, Request::Report(next));
+    let mut records: Vec<_> = c.records().collect();
+    records.sort_by_key(|r| r.start);
+    let of: Vec<_> = records.iter().map(|r| (r.op, r.version)).collect();
+    let expected = [
+        (Op::Acquire, 4),
+        (Op::Release, 5),
+        (Op::Acquire, 5),
+        (Op::Write, 6),
+        (Op::Release, 6),
+    ];
+    assert_eq!(of, expected);
+}
+
 #[test]
 fn a_section_of_an_object_that_was_taken_away_is_over() {
     let (mut c, x) = cluster(Invalidate);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
-use dosmos_proto::{ApId, EmpId, MpId, Nanos, ObjectId, Topology};
+use dosmos_proto::{ApId, EmpId, MpId, Nanos, ObjectId, Topology, VarId};
 
 use super::line::Bounds;
 use crate::clock::ProcessClock;
@@ -64,6 +64,9 @@ pub(super) struct Evidence<'a> {
     openings: BTreeMap<u64, (OpeningKey, Vec<Opening>)>,
     known: HashMap<OpeningKey, u64>,
     barriers: HashMap<Pair, Bounds>,
+    /// When processes came to barriers that they gave up since: such an arrival may have counted all the same, and whoever comes again
+    /// then passes by it.
+    given_up: HashMap<(ApId, VarId), When>,
 }
 
 impl<'a> Evidence<'a> {
@@ -88,6 +91,7 @@ impl<'a> Evidence<'a> {
             openings: BTreeMap::new(),
             known: HashMap::new(),
             barriers: HashMap::new(),
+            given_up: HashMap::new(),
         }
     }
 
@@ -177,15 +181,23 @@ impl<'a> Evidence<'a> {
 
     fn barrier(&mut self, record: &Record) {
         let flags = record.flags;
-        let arrived = record.side == Side::Requester && !flags.failed && !flags.waiting;
-        // Zero: nobody said which start of the coordinator counted.
-        if !arrived || record.version == 0 || record.count > 1 || flags.own_clock {
+        if record.side != Side::Requester || flags.waiting {
             return;
         }
         let arrival = self.when(record.mp, record.start);
         let Some((arrived, left)) = arrival.zip(self.when(record.mp, record.end())) else {
             return;
         };
+        let who = (record.ap, record.object.var);
+        if flags.failed {
+            self.given_up.entry(who).or_insert(arrived);
+            return;
+        }
+        let arrived = self.given_up.remove(&who).unwrap_or(arrived);
+        // Zero: nobody said which start of the coordinator counted.
+        if record.version == 0 || record.count > 1 || flags.own_clock {
+            return;
+        }
         let key = (record.object, record.version);
         let next = self.openings.last_key_value().map_or(0, |(n, _)| n + 1);
         let number = *self.known.entry(key).or_insert(next);
@@ -262,5 +274,121 @@ fn before(bounds: &mut Bounds, first: When, then: When) {
         bounds.at_most(time(first.earliest), by);
     } else {
         bounds.at_least(time(then.latest), -by);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dosmos_proto::topology::{
+        ApplicationProcess, EventManager, Group, GroupPath, MemoryProcess,
+    };
+    use dosmos_proto::{GroupId, TopologyBuilder};
+
+    use super::*;
+    use crate::record::Flags;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// Two memory processes with an application process each, and an event manager each.
+    fn topology() -> Topology {
+        let mut topology = TopologyBuilder {
+            name: "evidence".into(),
+            groups: vec![Group {
+                path: GroupPath::top("g"),
+                parent: None,
+            }],
+            ..TopologyBuilder::default()
+        };
+        for n in 0..2 {
+            topology.event_managers.push(EventManager {
+                name: format!("emp{n}"),
+            });
+            topology.memory_processes.push(MemoryProcess {
+                name: format!("mp{n}"),
+                group: GroupId(0),
+                event_manager: EmpId(n),
+                link: false,
+            });
+            topology.application_processes.push(ApplicationProcess {
+                name: format!("ap{n}"),
+                memory_process: MpId(n),
+            });
+        }
+        topology.build().unwrap()
+    }
+
+    /// An application process comes to a barrier at a time in ms, and leaves it, or gives up.
+    fn barrier(ap: u32, (from, to): (u64, u64), generation: u32, failed: bool) -> Record {
+        Record {
+            start: Nanos(from * SECOND / 1000),
+            duration: Nanos((to - from) * SECOND / 1000),
+            wait: Nanos::ZERO,
+            service: Nanos::ZERO,
+            op: Op::Barrier,
+            side: Side::Requester,
+            origin: Origin::Local,
+            flags: Flags {
+                failed,
+                ..Flags::default()
+            },
+            object: ObjectId::new(VarId(7), generation),
+            ap: ApId(ap),
+            mp: MpId(ap),
+            peer: MpId(0),
+            count: 1,
+            bytes: 0,
+            version: u64::from(!failed),
+            range: (0, 0),
+        }
+    }
+
+    /// How far the clock of the second event manager is ahead at the beginning, by `records`.
+    fn ahead(records: &[Record]) -> f64 {
+        let topology = topology();
+        let clocks = [0, 1].map(|n| ProcessClock {
+            mp: MpId(n),
+            offset_ns: 0,
+            drift_ppb: 0,
+            error: Some(Nanos(1_000)),
+        });
+        let begins = [0, 1].map(|n| (EmpId(n), Nanos(SECOND))).into();
+        let mut evidence = Evidence::new(&topology, &clocks, &begins, Nanos(20 * SECOND), true);
+        records.iter().for_each(|record| evidence.take(record));
+        let bounds = evidence.bounds();
+        let line = bounds[&(EmpId(0), EmpId(1))].line();
+        line.unwrap().expect("something is known").at_origin
+    }
+
+    /// Passages of ap1 are `by` ms ahead.
+    fn passages(by: u64) -> Vec<Record> {
+        let of = |n: u64| (n * 1_500, n * 1_500 + 40);
+        let both = |n: u64| {
+            let ((from, to), generation) = (of(n), n as u32);
+            let other = (from + by + 20, to + by + 1);
+            [
+                barrier(0, (from, to), generation, false),
+                barrier(1, other, generation, false),
+            ]
+        };
+        (1..12).flat_map(both).collect()
+    }
+
+    #[test]
+    fn barriers_tell_how_far_a_clock_is_ahead() {
+        assert_eq!(ahead(&passages(0)), 0.0);
+        let ahead = ahead(&passages(300));
+        assert!((280e6..320e6).contains(&ahead), "{ahead}");
+    }
+
+    #[test]
+    fn an_arrival_that_was_given_up_may_be_the_one_that_counted() {
+        // Generation 2 opened at 3.04 s; what told ap1 came after 9 s, when it had come again.
+        let mut records = passages(0);
+        records.retain(|r| r.ap == ApId(0) || r.object.index > 7);
+        records.push(barrier(1, (1_520, 1_541), 1, false));
+        records.push(barrier(1, (3_010, 11_010), 0, true));
+        records.push(barrier(1, (11_200, 11_300), 2, false));
+        records.sort_by_key(|r| r.start);
+        assert_eq!(ahead(&records), 0.0);
     }
 }

@@ -11,7 +11,7 @@ use super::role::Requester;
 use super::search::fits;
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
-use crate::core::messages::{Cost, Item, LocalAccesses, Reply, Response, Return};
+use crate::core::messages::{Cost, Item, LocalAccesses, LocalKind, Reply, Response, Return};
 
 impl Requester {
     /// A response, from here or elsewhere. One to an operation that is complete finds nobody: what it
@@ -122,9 +122,14 @@ impl Requester {
 
     /// Accesses that an application process served itself.
     pub(crate) fn report(&mut self, cx: &mut Context, ap: ApId, accesses: &[LocalAccesses]) {
+        let session = self.sessions.get_mut(ap);
+        let sections = session.sections_reported;
+        if accesses.iter().any(|a| a.kind == LocalKind::Section) {
+            session.sections_reported = cx.now;
+        }
         for accesses in accesses {
             self.caches.holders.used(accesses.object, ap);
-            local_records(cx, ap, accesses);
+            local_records(cx, ap, accesses, sections);
         }
     }
 

@@ -8,8 +8,9 @@ use super::pending::{Kind, Operation, Write};
 use crate::core::context::Context;
 use crate::core::messages::{Cost, Item, LocalAccesses, LocalKind, Reply};
 
-/// The records of accesses of a kind that an application process served itself: one, of sections two.
-pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses) {
+/// The records of accesses of a kind that an application process served itself: one, of sections two. What it did in sections was
+/// done after the last `sections` that it reported before were recorded to end.
+pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses, sections: Nanos) {
     let Ok(place) = cx.variables.place(cx.cluster, accesses.object) else {
         return;
     };
@@ -18,7 +19,7 @@ pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses
     let (first, end) = accesses.elements;
     let inside = first < end && layout.elements_of(accesses.object.index) >= Some(end);
     let range = if inside { (first, end) } else { (0, 0) };
-    let (first, last) = span(cx.now, accesses);
+    let (first, last) = span(cx.now, accesses, sections);
     let mut trace = |op: Op, version: u64, (first, last): (Nanos, Nanos)| {
         let mut record = cx.record(ap, first, op, accesses.object);
         // The library reports every 50 ms, long before a count could exceed this.
@@ -48,13 +49,18 @@ pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses
 }
 
 /// When accesses took place, by the clock of this process at `now`: they are heard of now, sections begin before what is done in
-/// them and end after it, and what this process heard before is published by their ends, what comes with them is not.
-fn span(now: Nanos, accesses: &LocalAccesses) -> (Nanos, Nanos) {
+/// them and end after it, and what this process heard before is published by their ends, what comes with them is not. Those of this report
+/// may have begun while the report before, of the last `sections`, was under way.
+fn span(now: Nanos, accesses: &LocalAccesses, sections: Nanos) -> (Nanos, Nanos) {
     let released = now - Nanos(1);
-    let acquired = accesses.first.min(now - Nanos(3));
+    let latest = now - Nanos(3);
+    let (first, acquired) = (
+        accesses.first.min(latest),
+        accesses.first.max(sections).min(latest),
+    );
     let within = |first: Nanos, end: Nanos| (first, accesses.last.clamp(first, end.max(first)));
     match accesses.kind {
-        LocalKind::Read | LocalKind::Write => within(acquired, released),
+        LocalKind::Read | LocalKind::Write => within(first, released),
         LocalKind::Section => (acquired, released),
         LocalKind::SectionRead | LocalKind::SectionWrite => {
             within(acquired + Nanos(1), now - Nanos(2))

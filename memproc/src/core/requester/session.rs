@@ -38,6 +38,8 @@ pub(crate) struct Session {
     /// It accessed an object or came to a barrier.
     accessed: bool,
     sections: BTreeMap<ObjectId, Section>,
+    /// When sections that it had to itself were reported last.
+    pub(super) sections_reported: Nanos,
     /// Objects whose acquires are at their owners.
     acquiring: BTreeSet<ObjectId>,
     pub(super) line: Line,
