@@ -445,23 +445,34 @@ impl Program {
     }
 
     fn inside(&mut self, mut section: Section<u64>, id: ObjectId, number: usize) -> Result<bool> {
-        if self.rng.random_bool(0.8) {
-            let value = self.history().next_number(id, number);
-            let half = [value; ELEMENTS / 2];
-            section.write_at(0, &half)?;
-            self.seat.pause(self.rng.random_range(1_000..1_000_000));
-            if self.rng.random_bool(0.3) {
-                let seen = section.get(0)?;
-                let me = self.me;
-                if !self.seat.is_dead() {
-                    self.history().must(seen == value, || {
-                        format!("ap{me} wrote {value} in its section and reads {seen}")
-                    });
-                }
+        if self.rng.random_bool(0.8)
+            && let Err(error) = self.write_in(&mut section, id, number)
+        {
+            // It is released when it is dropped, which takes time.
+            if !self.seat.is_dead() {
+                self.history().in_doubt(id, number);
             }
-            section.write_at(ELEMENTS / 2, &half)?;
+            drop(section);
+            return Err(error);
         }
         self.leave(section, id, Some(number))
+    }
+
+    fn write_in(&mut self, section: &mut Section<u64>, id: ObjectId, number: usize) -> Result<()> {
+        let value = self.history().next_number(id, number);
+        let half = [value; ELEMENTS / 2];
+        section.write_at(0, &half)?;
+        self.seat.pause(self.rng.random_range(1_000..1_000_000));
+        if self.rng.random_bool(0.3) {
+            let seen = section.get(0)?;
+            let me = self.me;
+            if !self.seat.is_dead() {
+                self.history().must(seen == value, || {
+                    format!("ap{me} wrote {value} in its section and reads {seen}")
+                });
+            }
+        }
+        section.write_at(ELEMENTS / 2, &half)
     }
 
     /// Releases, again and again if that may help.
