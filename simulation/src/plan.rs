@@ -80,6 +80,8 @@ pub(crate) struct Plan {
     pub(crate) quiet_ms: Option<u64>,
     /// Messages take up to so long, mostly.
     pub(crate) delay_ns: u64,
+    /// What the first of two memory processes sends to the second takes longer: news then comes faster by a third one.
+    pub(crate) slow: Option<(usize, usize)>,
     /// A program computes for up to so long between operations.
     pub(crate) pace_ns: u64,
     /// Faults so often, in ns; none: never.
@@ -118,7 +120,14 @@ impl Plan {
             .map(|i| variable(rng, &topology, kind, i))
             .collect();
         let losses = kind == Kind::Losses;
+        let mps = topology.memory_processes().len();
+        let slow = (mps > 1 && rng.random_bool(0.3)).then(|| {
+            // Often the one that coordinates the barriers.
+            let from = rng.random_range(0..2 * mps).saturating_sub(mps);
+            (from, (from + rng.random_range(1..mps)) % mps)
+        });
         Self {
+            slow,
             variables,
             rounds: rng.random_range(1..5),
             actions: match losses {

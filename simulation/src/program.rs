@@ -214,15 +214,24 @@ impl Program {
             if let Some(quiet) = plan.quiet_ms.filter(|_| round == 0) {
                 self.seat.pause(quiet * 1_000_000);
             }
-            // Else it waits at once.
-            let overlaps = self.rng.random_bool(0.3);
-            let within = self.rng.random_range(1..4);
-            match overlaps {
-                true => drop(self.overlapped(&dsm, "round", &handles, within)?),
-                false => drop(self.barrier(&dsm, "round")?),
+            let within = match self.rng.random_bool(0.3) {
+                true if self.may_overlap() => self.rng.random_range(1..4),
+                _ => 0,
+            };
+            self.overlapped(&dsm, "round", &handles, within)?;
+            if self.rng.random_bool(0.3) {
+                self.pass_on(&handles)?;
             }
         }
         self.close(dsm)
+    }
+
+    /// Whether it may go on with calls while it waits at a barrier: of reads in the process `verify` cannot tell whether they were before
+    /// or after it, and of plain runs it has to decide.
+    fn may_overlap(&self) -> bool {
+        let plan = &self.common.plan;
+        let near = plan.variables.iter().any(|v| v.cache == Cache::Ap);
+        plan.kind != Kind::Plain || !near
     }
 
     fn close(&self, dsm: Dsm) -> Result<()> {
@@ -249,7 +258,7 @@ impl Program {
         self.overlapped(dsm, name, &[], 0)
     }
 
-    /// The same; before it waits it goes on with as many other calls.
+    /// The same; before it waits it goes on with other calls, as many times.
     fn overlapped(
         &mut self,
         dsm: &Dsm,
@@ -267,7 +276,11 @@ impl Program {
                 break;
             }
             let at = self.rng.random_range(0..handles.len());
-            if let Err(error) = self.act(dsm, &handles[at]) {
+            let done = match self.rng.random_bool(0.5) {
+                true => self.pass_on(handles),
+                false => self.act(dsm, &handles[at]),
+            };
+            if let Err(error) = done {
                 self.gave_up(name, arrival);
                 return Err(error);
             }
@@ -303,6 +316,23 @@ impl Program {
         let mut history = self.history();
         history.gave_up(self.me, name, arrival, now);
         history.not_published(self.me);
+    }
+
+    /// What it knows comes to others by a section, what they know to it; then it looks at all objects.
+    fn pass_on(&mut self, handles: &[Handle]) -> Result<()> {
+        let queues: Vec<&Handle> = handles.iter().filter(|h| h.usage == Use::Queue).collect();
+        if self.seat.is_dead() || queues.is_empty() {
+            return Ok(());
+        }
+        let at = self.rng.random_range(0..queues.len());
+        self.section(queues[at])?;
+        for handle in handles.iter().filter(|h| h.usage != Use::Words) {
+            if self.seat.is_dead() {
+                break;
+            }
+            self.read(&handle.object)?;
+        }
+        Ok(())
     }
 
     fn act(&mut self, dsm: &Dsm, handle: &Handle) -> Result<()> {

@@ -13,7 +13,7 @@ use super::{Event, MS, SECOND, World};
 impl World {
     /// Sends something to an end of a connection.
     pub(super) fn send(&mut self, conn: ConnId, to: usize, message: Message) {
-        let delay = self.delay();
+        let delay = self.delay_to(conn, to);
         if let Some(at) = self.network.arrival(conn, to, self.now, delay) {
             self.at(at, Event::Arrive(conn, to, message));
         }

@@ -253,12 +253,18 @@ impl World {
         clock.map_or(Nanos::ZERO, |c| c.says(self.now))
     }
 
-    fn delay(&mut self) -> u64 {
+    /// How long a message takes to an end of a connection.
+    fn delay_to(&mut self, conn: ConnId, to: usize) -> u64 {
+        /// How many times as long as most messages take some.
+        const LATE: u64 = 12;
         let most = self.plan.delay_ns;
         let delay = self.rng.random_range(most / 8..most);
-        match self.rng.random_range(0..64) {
-            0 => delay * 12,
-            _ => delay,
+        let late = self.rng.random_range(0..64) == 0;
+        let ends = self.network.conn(conn).map(|c| (c.pid(1 - to), c.pid(to)));
+        let slow = self.plan.slow.map(|(a, b)| (Pid::Mp(a), Pid::Mp(b)));
+        match late || (slow.is_some() && ends == slow) {
+            true => delay * LATE,
+            false => delay,
         }
     }
 }
