@@ -490,6 +490,27 @@ fn times_are_corrected_by_what_a_process_makes_of_its_clock() {
 }
 
 #[test]
+fn what_a_later_start_did_is_not_before_what_the_one_before_it_did() {
+    let mut m = manager();
+    m.hello(MP, FIRST).unwrap();
+    let ahead = ClockEstimate {
+        offset_ns: 1_000,
+        ..ClockEstimate::default()
+    };
+    m.learn_clock(MP, ahead);
+    let start_of = |m: &mut Manager, incarnation| {
+        let done = m.batch(MP, incarnation, batch(1, &[read(100)]), Nanos(2_000));
+        done.unwrap();
+        commit(m).0.records[0].start
+    };
+    assert_eq!(start_of(&mut m, FIRST), Nanos(1_100));
+    // The clock of the second start is that of the event manager.
+    m.hello(MP, SECOND).unwrap();
+    let end = read(100).end() + Nanos(1_000);
+    assert_eq!(start_of(&mut m, SECOND), end);
+}
+
+#[test]
 fn what_a_lost_store_had_is_left_behind() {
     let mut m = manager();
     m.hello(MP, FIRST).unwrap();

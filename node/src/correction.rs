@@ -5,7 +5,8 @@
 //!
 //! Invariant: of two times of one start of a process, beginnings and ends of records, the later is not corrected to an earlier
 //! one. What is made of a clock changes; so what was corrected stands, times up to there are corrected as before, and later
-//! ones to nothing before it.
+//! ones to nothing before it. Nor are times of a later start of a process corrected to before those of an earlier one, although
+//! its clock, or that of the event manager, may have been set.
 
 use std::collections::VecDeque;
 
@@ -59,6 +60,8 @@ pub struct Corrector {
     /// By the last one; `until` is the latest time that was corrected.
     last: Option<Segment>,
     said: Option<Correction>,
+    /// Nothing is corrected to an earlier time: an earlier start of the process came up to there. Until the first record came.
+    floor: Option<Nanos>,
 }
 
 impl Corrector {
@@ -73,6 +76,19 @@ impl Corrector {
             last: Some(last),
             ..Self::default()
         }
+    }
+
+    /// Another start of the process, whose times are after those of the one before, which were corrected up to `floor`.
+    pub fn following(floor: Nanos) -> Self {
+        Self {
+            floor: Some(floor),
+            ..Self::default()
+        }
+    }
+
+    /// The time that those of a next start of the process are after.
+    pub fn floor(&self) -> Nanos {
+        self.until().to.max(self.floor.unwrap_or_default())
     }
 
     /// What the process makes of its clock now.
@@ -103,7 +119,9 @@ impl Corrector {
         // What an application process did in itself has the time of its clock.
         let own = records.iter().filter(|r| !r.flags.in_process);
         let latest = own.map(Record::end).max();
-        let mut now = self.begin();
+        let first = records.iter().map(|r| r.start);
+        let first = first.chain(times.iter().map(|t| t.start)).min();
+        let mut now = self.begin(first);
         let mut error = None;
         // Of the times that are only shifted, the first and the last are off most: the bound of an estimate grows to both sides.
         let mut shifted: Option<(Nanos, Nanos)> = None;
@@ -151,13 +169,24 @@ impl Corrector {
         self.said
     }
 
-    /// By what times are corrected that are later than all so far.
-    fn begin(&mut self) -> Segment {
+    /// By what times are corrected that are later than all so far, from `first` on.
+    fn begin(&mut self, first: Option<Nanos>) -> Segment {
+        let mut now = self.next();
+        if let Some(local) = first
+            && let Some(to) = self.floor.take()
+            && now.correct(local) < to
+        {
+            now.held = Some(Corrected { local, to });
+        }
+        now
+    }
+
+    fn next(&mut self) -> Segment {
         let by = self.estimate.unwrap_or_default();
         match self.last {
             Some(last) if last.by == by => last,
             // What nothing was known of is in no order.
-            Some(last) if last.by != ClockEstimate::default() => {
+            Some(last) if last.by != ClockEstimate::default() || last.held.is_some() => {
                 if self.before.len() == REMEMBERED {
                     self.before.pop_front();
                 }
@@ -277,6 +306,41 @@ mod tests {
             until: Nanos(at),
             ..ClockEstimate::default()
         }
+    }
+
+    #[test]
+    fn a_later_start_is_not_earlier_than_the_one_before_it() {
+        let second = 1_000_000_000;
+        let starts = |corrector: &mut Corrector, starts: &[u64]| -> Vec<u64> {
+            let mut records: Vec<_> = starts.iter().map(|s| record(*s, 0)).collect();
+            corrector.correct(&mut records, &mut []);
+            records.iter().map(|r| r.start.0).collect()
+        };
+        // The clock of the event manager was a second ahead.
+        let mut first = Corrector::default();
+        first.learn(estimate(second, 1_000_000_000));
+        assert_eq!(starts(&mut first, &[2 * second]), [3 * second]);
+        let mut next = Corrector::following(first.floor());
+        assert_eq!(next.floor(), Nanos(3 * second));
+        next.learn(estimate(second, 0));
+        assert_eq!(next.correct(&mut [], &mut []).unwrap().error, Nanos(20));
+        let (begun, later, late) = (2 * second + 400, 2 * second + 600, 9 * second);
+        let mut records = [record(begun, 0), record(later, 0), record(late, 0)];
+        let said = next.correct(&mut records, &mut []).unwrap();
+        let corrected = records.map(|r| r.start.0);
+        assert_eq!(corrected, [3 * second, 3 * second + 100, 9 * second]);
+        let held_back = second - 400 + 20;
+        assert!(said.error >= Nanos(held_back), "{said:?}");
+        // Nothing is known of its clock at first.
+        let mut unknown = Corrector::following(first.floor());
+        assert_eq!(starts(&mut unknown, &[begun]), [3 * second]);
+        unknown.learn(estimate(second, 200));
+        let then = starts(&mut unknown, &[later]);
+        assert_eq!(then, [3 * second + 100]);
+        // A clock that is right changes nothing.
+        let mut right = Corrector::following(first.floor());
+        right.learn(estimate(second, 0));
+        assert_eq!(starts(&mut right, &[4 * second]), [4 * second]);
     }
 
     #[test]

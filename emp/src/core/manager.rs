@@ -164,7 +164,8 @@ impl Manager {
         let link = self.links.entry(mp).or_default();
         // Another start has another clock.
         if is_new || before != Some(incarnation) {
-            link.clock = self.steps.corrector((mp, incarnation.to_wire()));
+            let start = (mp, incarnation.to_wire());
+            link.clock = self.steps.corrector(start, &link.clock);
         }
         self.note_selection(mp);
         self.report(mp, incarnation, false);

@@ -38,13 +38,16 @@ impl Steps {
         self.earlier = earlier.into_iter().collect();
     }
 
-    /// What corrects a start of a memory process that connects: times that follow what is on disk stay behind it.
-    pub(super) fn corrector(&self, start: (MpId, u64)) -> Corrector {
-        let before = self.earlier.get(&start).filter(|c| is_known(c));
-        match (before, self.until.get(&start)) {
-            (Some(before), Some(&until)) => Corrector::after(before.by, until),
-            _ => Corrector::default(),
+    /// What corrects a start of a memory process that connects: times that follow what is on disk, and what `before`
+    /// corrected of an earlier start, stay behind it.
+    pub(super) fn corrector(&self, start: (MpId, u64), before: &Corrector) -> Corrector {
+        let known = self.earlier.get(&start).filter(|c| is_known(c));
+        if let (Some(known), Some(&until)) = (known, self.until.get(&start)) {
+            return Corrector::after(known.by, until);
         }
+        let on_disk = self.until.iter().filter(|((mp, _), _)| *mp == start.0);
+        let floor = on_disk.map(|(_, until)| until.to).max();
+        Corrector::following(floor.unwrap_or_default().max(before.floor()))
     }
 
     /// A start of a memory process says what it makes of its clock. What is to be put into the log: if that shows a step, the
@@ -115,6 +118,28 @@ mod tests {
             other => panic!("{other:?}"),
         };
         events.iter().map(error).collect()
+    }
+
+    #[test]
+    fn starts_come_after_those_that_are_on_disk_and_those_that_were_here() {
+        let until = |to| Corrected {
+            local: Nanos(SECOND),
+            to: Nanos(to),
+        };
+        let mark = |mp, to| BatchMark {
+            mp: MpId(mp),
+            incarnation: 7,
+            sequence: 3,
+            until: until(to),
+        };
+        let steps = Steps::new(&[mark(0, 5 * SECOND), mark(1, 9 * SECOND)]);
+        let next = steps.corrector((MpId(0), 8), &Corrector::default());
+        assert_eq!(next.floor(), Nanos(5 * SECOND));
+        let here = Corrector::following(Nanos(6 * SECOND));
+        let next = steps.corrector((MpId(0), 8), &here);
+        assert_eq!(next.floor(), Nanos(6 * SECOND));
+        let of_another = steps.corrector((MpId(2), 8), &Corrector::default());
+        assert_eq!(of_another.floor(), Nanos::ZERO);
     }
 
     #[test]
