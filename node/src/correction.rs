@@ -86,9 +86,14 @@ impl Corrector {
         }
     }
 
-    /// The time that those of a next start of the process are after.
+    /// The time that those of a next start of the process are after. Nothing is after what was stored as it came.
     pub fn floor(&self) -> Nanos {
-        self.until().to.max(self.floor.unwrap_or_default())
+        let is_known = |last: &Segment| last.by != ClockEstimate::default() || last.held.is_some();
+        let until = self
+            .last
+            .filter(is_known)
+            .map_or(Nanos::ZERO, |_| self.until().to);
+        until.max(self.floor.unwrap_or_default())
     }
 
     /// What the process makes of its clock now.
@@ -337,6 +342,10 @@ mod tests {
         unknown.learn(estimate(second, 200));
         let then = starts(&mut unknown, &[later]);
         assert_eq!(then, [3 * second + 100]);
+        // Of one of which nothing was known nothing follows.
+        let mut lost = Corrector::default();
+        assert_eq!(starts(&mut lost, &[99 * second]), [99 * second]);
+        assert_eq!(lost.floor(), Nanos::ZERO);
         // A clock that is right changes nothing.
         let mut right = Corrector::following(first.floor());
         right.learn(estimate(second, 0));

@@ -59,6 +59,8 @@ struct Lock {
     released: Vec<Released>,
     /// Sections that the owner ended without a release: grant and end.
     ended: Vec<(Record, Record)>,
+    /// Ends that do not count yet, and from which versions their owner had granted the sections.
+    granted_from: Vec<(ApId, Nanos, u64)>,
     /// Versions that releases made.
     releases: Made,
     /// A grant from this version was not waited for any longer.
@@ -312,21 +314,36 @@ impl Locks {
         order.next_phase(ap);
     }
 
-    /// The owner ended the section of a process without a release. `pending` takes back its grant if that does not count yet.
+    /// The section that `end` is of was granted from this version, by the records of its owner.
+    pub(crate) fn granted_from(&mut self, slot: usize, end: &Record, version: u64) {
+        let ends = &mut self.objects[slot].granted_from;
+        ends.push((end.ap, end.start, version));
+    }
+
+    /// The owner ended the section of a process without a release. `pending` takes back its grant, from the version that is known
+    /// of it, if that does not count yet.
     pub(crate) fn ended_by_owner(
         &mut self,
         slot: usize,
         end: &Record,
-        pending: impl FnOnce() -> Option<Record>,
+        pending: impl FnOnce(Option<u64>) -> Option<Record>,
     ) {
+        let ends = &mut self.objects[slot].granted_from;
+        let known = ends
+            .iter()
+            .position(|(ap, at, _)| (*ap, *at) == (end.ap, end.start));
+        let from = known.map(|at| ends.swap_remove(at).2);
         let section = self.section(end.ap, end.object);
         // Of a variable with replicas, one that served it before may hear late that its grant is void.
-        let later = |s: &Section| s.acquire.version > end.version || s.acquire.peer != end.peer;
-        if section.is_some_and(later) {
+        let another = |s: &Section| {
+            let granted = from.is_some_and(|version| version != s.acquire.version);
+            granted || s.acquire.version > end.version || s.acquire.peer != end.peer
+        };
+        if section.is_some_and(another) {
             return;
         }
         let section = self.take_section(end.ap, end.object);
-        let grant = section.map(|s| s.acquire).or_else(pending);
+        let grant = section.map(|s| s.acquire).or_else(|| pending(from));
         let ended = &mut self.objects[slot].ended;
         ended.retain(|(grant, _)| grant.ap != end.ap);
         ended.extend(grant.map(|grant| (grant, *end)));

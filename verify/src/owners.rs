@@ -15,6 +15,8 @@ struct Object {
     granted: Option<Record>,
     /// The grant of another process's request that ended last.
     latest: Option<Record>,
+    /// The same, while the section lasts by the owner's records.
+    open: Option<Record>,
     pairs: Pairs,
 }
 
@@ -40,6 +42,12 @@ impl Owners {
         self.objects.push(Object::default());
     }
 
+    /// The owner ended a section without a release: from which version it was granted, if that is known.
+    pub(crate) fn ended(&mut self, slot: usize, end: &Record) -> Option<u64> {
+        let open = self.objects[slot].open.take()?;
+        (open.ap == end.ap && open.peer == end.peer).then_some(open.version)
+    }
+
     /// A record of either side, of an operation on an object.
     pub(crate) fn take(&mut self, slot: usize, record: &Record, found: &mut Found) {
         self.recorded |= record.side == Side::Owner;
@@ -56,7 +64,10 @@ impl Owners {
         if by_owner_s_clock && !record.is_of_past_sections() {
             match record.op {
                 Op::Acquire => o.grant(record, found),
-                Op::Release => o.released = Some(*record),
+                Op::Release => {
+                    o.released = Some(*record);
+                    o.open = None;
+                }
                 Op::Read | Op::Write | Op::Barrier => return,
             }
             o.check_release_before_grant(found);
@@ -86,6 +97,7 @@ impl Owners {
 impl Object {
     fn grant(&mut self, grant: &Record, found: &mut Found) {
         self.granted = Some(*grant);
+        self.open = (grant.side == Side::Owner).then_some(*grant);
         if grant.side != Side::Owner {
             return;
         }

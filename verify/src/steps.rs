@@ -76,11 +76,18 @@ impl Steps {
         self.processes[ap.index()].open.remove(at);
     }
 
-    /// The grant of the section that its owner ended by `end`, if the process did nothing since: it does not count any more.
-    pub(crate) fn take_back_grant(&mut self, slot: usize, end: &Record) -> Option<Record> {
+    /// The grant of the section that its owner ended by `end`, if the process did nothing since: it does not count any more. It is one
+    /// from `version`, if that is known.
+    pub(crate) fn take_back_grant(
+        &mut self,
+        slot: usize,
+        end: &Record,
+        version: Option<u64>,
+    ) -> Option<Record> {
         let open = &mut self.processes[end.ap.index()].open;
         let at = open.iter().position(|s| {
             let its = s.slot == slot && s.record.peer == end.peer;
+            let its = its && version.is_none_or(|v| s.record.version == v);
             its && s.record.op == Op::Acquire && s.record.start <= end.start
         })?;
         Some(open.remove(at).record)

@@ -151,6 +151,10 @@ impl Verifier {
         }
         if record.side == Side::Requester {
             self.looked.accesses += record.accesses();
+        } else if let Some(version) = self.owners.ended(slot, &record)
+            && !self.context.found.names().has_replicas(record.object.var)
+        {
+            self.locks.granted_from(slot, &record, version);
         }
         let step = Step { slot, record };
         // What ended before it must count, or else it waits too.
@@ -254,7 +258,8 @@ impl Verifier {
             let steps = &mut self.steps;
             // What has replicas is asked for again, so that it may be an earlier grant that was ended.
             let repeated = self.context.found.names().has_replicas(record.object.var);
-            let pending = || (!repeated).then(|| steps.take_back_grant(slot, record))?;
+            let pending =
+                |of: Option<u64>| (!repeated).then(|| steps.take_back_grant(slot, record, of))?;
             return self.locks.ended_by_owner(slot, record, pending);
         }
         if record.flags.first {

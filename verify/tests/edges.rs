@@ -91,6 +91,28 @@ fn an_end_by_one_that_served_the_object_before_changes_nothing_for_a_section_tha
 }
 
 #[test]
+fn an_end_is_of_the_section_that_its_owner_granted_last() {
+    // By the owner's clock, which is behind, the second section is granted and ended before the first is released by that of its
+    // process, which gave up waiting for the second.
+    let run = |second: u64| {
+        let mut run = vec![
+            acquire(1, X, 50).at_owner(),
+            release(1, X, 80).at_owner().version(1),
+            acquire(1, X, 100),
+            acquire(1, X, 120).at_owner().version(second),
+            release(1, X, 130).failed().at_owner().version(1),
+            release(1, X, 300).version(1),
+            acquire(1, X, 400).failed(),
+        ];
+        run.sort_by_key(|made| made.0.start);
+        kinds_but_unserved(&judge(run))
+    };
+    assert_eq!(run(1), []);
+    // Of a section from the version of the open one it is.
+    assert_eq!(run(0), [Kind::ReleasedWithoutSection]);
+}
+
+#[test]
 fn a_lone_release_is_of_an_old_section_only_behind_its_end() {
     let released = |ended: Made, released: Made| {
         kinds_but_unserved(&judge([acquire(1, X, 100), ended, released]))

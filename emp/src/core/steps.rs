@@ -41,11 +41,14 @@ impl Steps {
     /// What corrects a start of a memory process that connects: times that follow what is on disk, and what `before`
     /// corrected of an earlier start, stay behind it.
     pub(super) fn corrector(&self, start: (MpId, u64), before: &Corrector) -> Corrector {
-        let known = self.earlier.get(&start).filter(|c| is_known(c));
-        if let (Some(known), Some(&until)) = (known, self.until.get(&start)) {
+        let known = |start| self.earlier.get(start).filter(|c| is_known(c));
+        if let (Some(known), Some(&until)) = (known(&start), self.until.get(&start)) {
             return Corrector::after(known.by, until);
         }
-        let on_disk = self.until.iter().filter(|((mp, _), _)| *mp == start.0);
+        let on_disk = self
+            .until
+            .iter()
+            .filter(|(of, _)| of.0 == start.0 && known(of).is_some());
         let floor = on_disk.map(|(_, until)| until.to).max();
         Corrector::following(floor.unwrap_or_default().max(before.floor()))
     }
@@ -132,7 +135,10 @@ mod tests {
             sequence: 3,
             until: until(to),
         };
-        let steps = Steps::new(&[mark(0, 5 * SECOND), mark(1, 9 * SECOND)]);
+        let mut steps = Steps::new(&[mark(0, 5 * SECOND), mark(1, 9 * SECOND)]);
+        let next = steps.corrector((MpId(0), 8), &Corrector::default());
+        assert_eq!(next.floor(), Nanos::ZERO, "nothing was known of its clock");
+        steps.know([((MpId(0), 7), correction(SECOND, 0))]);
         let next = steps.corrector((MpId(0), 8), &Corrector::default());
         assert_eq!(next.floor(), Nanos(5 * SECOND));
         let here = Corrector::following(Nanos(6 * SECOND));
