@@ -174,7 +174,8 @@ impl Corrector {
         self.said
     }
 
-    /// By what times are corrected that are later than all so far, from `first` on.
+    /// The segment for times that are later than all corrected so far. The first of them, `first`, is not corrected to before
+    /// the floor.
     fn begin(&mut self, first: Option<Nanos>) -> Segment {
         let mut now = self.next();
         if let Some(local) = first
@@ -186,6 +187,7 @@ impl Corrector {
         now
     }
 
+    /// The segment of the last estimate.
     fn next(&mut self) -> Segment {
         let by = self.estimate.unwrap_or_default();
         match self.last {

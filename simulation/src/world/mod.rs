@@ -34,7 +34,7 @@ const SECOND: u64 = 1_000 * MS;
 const TICK: u64 = 20 * MS;
 /// And this often when nothing has for long.
 const SELDOM: u64 = 500 * MS;
-/// Where leases are renewed, deadlines are looked at this often: as long as they last that must not be late.
+/// While leases are renewed, deadlines are looked at at least this often, so that no renewal comes late.
 const RENEWING: u64 = 100 * MS;
 /// Something happened not long ago.
 const RECENT: u64 = 5 * SECOND;
@@ -239,7 +239,7 @@ impl World {
         self.processes.get(&pid).is_some_and(|p| p.stopped)
     }
 
-    /// How long after something happened last the next look at deadlines may be: not seldom at first, then ever more.
+    /// The time to the next look at deadlines: `least` while something happened recently, then longer and longer, up to `most`.
     fn pause(&self, active: u64, least: u64, most: u64) -> u64 {
         match self.now - active {
             0..RECENT => least,
