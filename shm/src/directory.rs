@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
@@ -11,6 +12,8 @@ pub const ENV_LARGE: &str = "DOSMOS_LARGE_MESSAGES";
 
 /// Where files are memory.
 const MEMORY: &str = "/dev/shm";
+/// How often a directory is made anew that somebody who sweeps removes before it is locked.
+const ATTEMPTS: usize = 100;
 
 /// A directory of this process, removed with all that is in it.
 #[derive(Debug)]
@@ -26,12 +29,25 @@ impl Directory {
         static SWEPT: Once = Once::new();
         let base = base()?;
         SWEPT.call_once(|| sweep_in(&base));
-        let path = base.join(format!("{:016x}", getrandom::u64().ok()?));
-        DirBuilder::new().mode(0o700).create(&path).ok()?;
-        let lock = File::open(&path).ok()?;
-        // Whoever sweeps may have found it before it was locked, and removed it.
+        Self::create_in(&base)
+    }
+
+    fn create_in(base: &Path) -> Option<Self> {
+        let mut attempts = (0..ATTEMPTS).map(|_| Self::try_create_in(base));
+        attempts.find_map(Result::transpose)?.ok()
+    }
+
+    /// One in `base`; none if somebody who sweeps found it before it was locked, and removed it.
+    fn try_create_in(base: &Path) -> io::Result<Option<Self>> {
+        let path = base.join(format!("{:016x}", getrandom::u64()?));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        let lock = match File::open(&path) {
+            Ok(lock) => lock,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let ours = lock.try_lock().is_ok() && path.is_dir();
-        ours.then_some(Self { path, _lock: lock })
+        Ok(ours.then_some(Self { path, _lock: lock }))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -85,7 +101,8 @@ fn sweep_in(base: &Path) {
     };
     for entry in entries.flatten() {
         let path = entry.path();
-        if is_abandoned(&path) {
+        // Locked until it is removed: who makes it just now shall not take it for his.
+        if let Some(_lock) = abandoned(&path) {
             // Whoever else sweeps may be faster.
             let _ = std::fs::remove_dir_all(path);
         }
@@ -94,32 +111,61 @@ fn sweep_in(base: &Path) {
 
 /// Whether the process that made this directory has left it behind.
 pub(crate) fn is_abandoned(path: &Path) -> bool {
-    File::open(path).is_ok_and(|directory| directory.try_lock().is_ok())
+    abandoned(path).is_some()
+}
+
+/// This directory, locked, if the process that made it has left it behind.
+fn abandoned(path: &Path) -> Option<File> {
+    let directory = File::open(path).ok()?;
+    directory.try_lock().is_ok().then_some(directory)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]
     fn what_a_killed_process_left_is_swept_and_what_is_in_use_is_not() {
-        let ours = Directory::create().unwrap();
+        // A place of its own, where no other test sweeps.
+        let base = Directory::create().unwrap();
+        let ours = Directory::create_in(base.path()).unwrap();
         // Another process is killed: its lock goes, its files stay.
-        let number = getrandom::u64().unwrap();
-        let abandoned = base().unwrap().join(format!("{number:016x}"));
-        std::fs::create_dir_all(&abandoned).unwrap();
+        let abandoned = base.path().join("0123456789abcdef");
+        std::fs::create_dir(&abandoned).unwrap();
         let lock = File::open(&abandoned).unwrap();
         lock.lock().unwrap();
         std::fs::write(abandoned.join("0"), "not read").unwrap();
-        sweep();
+        sweep_in(base.path());
         assert!(abandoned.exists(), "it is in use");
         drop(lock);
-        sweep();
+        sweep_in(base.path());
         assert!(!abandoned.exists());
         assert!(ours.path().exists());
         let path = ours.path().to_owned();
         drop(ours);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_is_made_while_another_sweeps_stays() {
+        let base = Directory::create().unwrap();
+        let done = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let swept = scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    sweep_in(base.path());
+                }
+            });
+            let made: Vec<_> = (0..1000)
+                .filter_map(|_| Directory::create_in(base.path()))
+                .collect();
+            done.store(true, Ordering::Relaxed);
+            assert_eq!(made.len(), 1000);
+            swept.join().unwrap();
+            assert!(made.iter().all(|made| made.path().is_dir()));
+        });
     }
 
     #[test]
