@@ -8,6 +8,7 @@
 //! Development only: no product links this.
 
 mod clock;
+mod coroutine;
 mod faults;
 mod history;
 mod judge;
@@ -17,7 +18,6 @@ mod network;
 mod plan;
 mod program;
 mod run;
-mod thread;
 mod trail;
 mod world;
 

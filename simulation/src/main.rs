@@ -9,8 +9,6 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use dosmos_simulation::{Failure, Kind, Outcome, TOLD, run};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::unistd::Pid;
 
 /// Of at most this number of seeds, each is run twice.
 const ALL_TWICE: u64 = 2_000;
@@ -65,10 +63,9 @@ fn main() -> anyhow::Result<ExitCode> {
     let (next, failed) = (AtomicU64::new(0), AtomicBool::new(false));
     let (sums, failures) = (Mutex::new(Sums::default()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for core in 0..cores {
+        for _ in 0..cores {
             let (next, failed, sums, failures) = (&next, &failed, &sums, &failures);
             scope.spawn(move || {
-                stay_on(core);
                 while !failed.load(Ordering::Relaxed) {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     if i >= seeds {
@@ -116,23 +113,6 @@ fn main() -> anyhow::Result<ExitCode> {
         hours / (took * cores as f64 / 60.0)
     );
     Ok(ExitCode::SUCCESS)
-}
-
-/// Keeps this thread, and those it begins, on one of the processors that are allowed: a program and the scheduler wait for each
-/// other in turn, which takes half as long again where they are on two. Where that is refused, they go where they are put.
-fn stay_on(core: usize) {
-    let this = Pid::from_raw(0);
-    let Ok(allowed) = sched_getaffinity(this) else {
-        return;
-    };
-    let processors = 0..CpuSet::count();
-    let mut allowed = processors.filter(|p| allowed.is_set(*p) == Ok(true));
-    let mut one = CpuSet::new();
-    if let Some(processor) = allowed.nth(core)
-        && one.set(processor).is_ok()
-    {
-        let _ = sched_setaffinity(this, &one);
-    }
 }
 
 fn one(seed: u64, kind: Kind, told: usize, twice: bool, sums: &Mutex<Sums>) -> Result<(), Failure> {

@@ -11,9 +11,9 @@ use dsm_lib::{
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use crate::coroutine::Seat;
 use crate::history::{History, Place, Use};
 use crate::plan::{ELEMENTS, Kind, Plan};
-use crate::thread::Seat;
 
 type Result<T, E = Error> = std::result::Result<T, E>;
 

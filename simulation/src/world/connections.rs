@@ -131,7 +131,7 @@ impl World {
         let mut sent = Sent::new();
         match (me, message) {
             (Pid::Ap(_) | Pid::Intruder(_), Message::Reply(reply)) => {
-                let received = self.threads.get(&me);
+                let received = self.programs.get(&me);
                 received.map(|t| t.on_line(now, |line| line.receive(*reply)));
                 return self.program_may_go_on(me);
             }
@@ -201,8 +201,8 @@ impl World {
         self.say(|| format!("{me:?} loses its connection to {other:?}"));
         match me {
             Pid::Ap(_) | Pid::Intruder(_) => {
-                if let Some(thread) = self.threads.get(&me) {
-                    thread.lose_line(now, "the memory process is gone");
+                if let Some(program) = self.programs.get(&me) {
+                    program.lose_line(now, "the memory process is gone");
                 }
                 self.lines.remove(&me);
                 return self.program_may_go_on(me);

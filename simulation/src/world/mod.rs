@@ -19,12 +19,12 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 
 use crate::clock::Clock;
+use crate::coroutine::Coroutine;
 use crate::manager::{Disk, EventManager};
 use crate::memory::Memory;
 use crate::network::{ConnId, Message, Network, Pid};
 use crate::plan::Plan;
 use crate::program::{Common, Part};
-use crate::thread::Thread;
 use crate::trail::Trail;
 
 const MS: u64 = 1_000_000;
@@ -139,7 +139,7 @@ pub(crate) struct World {
     pub(crate) trail: Trail,
     pub(crate) network: Network,
     pub(crate) processes: BTreeMap<Pid, Process>,
-    threads: BTreeMap<Pid, Thread>,
+    programs: BTreeMap<Pid, Coroutine>,
     lines: BTreeMap<Pid, Line>,
     pub(crate) memories: Vec<Option<Memory>>,
     /// When something happened to a memory process last.
@@ -183,7 +183,7 @@ impl World {
             trail,
             network: Network::default(),
             processes: BTreeMap::new(),
-            threads: BTreeMap::new(),
+            programs: BTreeMap::new(),
             lines: BTreeMap::new(),
             memories: (0..mps).map(|_| None).collect(),
             active: vec![0; mps],

@@ -7,12 +7,12 @@ use dosmos_proto::{EmpId, Incarnation, MpId};
 use rand::RngExt;
 
 use crate::clock::Clock;
+use crate::coroutine::Coroutine;
 use crate::manager::EventManager;
 use crate::memory::Memory;
 use crate::network::{Message, Pid};
 use crate::plan::Kind;
 use crate::program::{Part, Program};
-use crate::thread::Thread;
 
 use super::{Account, Event, MS, PROBE, SECOND, TICK, World};
 
@@ -110,16 +110,11 @@ impl World {
             _ => return,
         };
         let (common, seed) = (Arc::clone(&self.common), self.rng.random());
-        let thread = Thread::new(&format!("ap{a}"), move |seat| {
+        let program = Coroutine::new(move |seat| {
             Program::run(common, seat, a, seed, part);
         });
-        match thread {
-            Ok(thread) => {
-                self.threads.insert(pid, thread);
-                self.at(self.now, Event::Wake(pid));
-            }
-            Err(e) => self.trouble = Some(format!("no thread for a program: {e}")),
-        }
+        self.programs.insert(pid, program);
+        self.at(self.now, Event::Wake(pid));
     }
 
     /// All application processes begin a part of the program.
@@ -132,7 +127,7 @@ impl World {
 
     /// Whether no program runs.
     pub(crate) fn programs_are_over(&self) -> bool {
-        self.threads.is_empty()
+        self.programs.is_empty()
     }
 
     /// A process ends at once, as by `kill -9`.
@@ -153,14 +148,14 @@ impl World {
         }
         match pid {
             Pid::Ap(a) => {
-                if let Some(mut thread) = self.threads.remove(&pid) {
-                    thread.kill();
+                if let Some(mut program) = self.programs.remove(&pid) {
+                    program.kill();
                     self.common.history().died(a, self.now);
                 }
                 self.lines.remove(&pid);
             }
             Pid::Intruder(_) => {
-                self.threads.remove(&pid);
+                self.programs.remove(&pid);
                 self.lines.remove(&pid);
             }
             Pid::Mp(m) => {

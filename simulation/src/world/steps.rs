@@ -1,8 +1,8 @@
 //! What follows a step of a process: what it sends, when it looks again, what it is to write.
 
+use crate::coroutine::{Coroutine, Wish};
 use crate::memory::Memory;
 use crate::network::{Message, Pid};
-use crate::thread::{Thread, Wish};
 
 use super::{BATCH_AGE, Event, GATHER, Line, MS, SECOND, World};
 
@@ -45,10 +45,10 @@ impl World {
     /// A program runs until it waits.
     pub(super) fn run_program(&mut self, pid: Pid) {
         let now = self.clock(pid);
-        let Some(thread) = self.threads.get_mut(&pid) else {
+        let Some(program) = self.programs.get_mut(&pid) else {
             return;
         };
-        let wish = match thread.run(now, self.now) {
+        let wish = match program.run(now, self.now) {
             Ok(wish) => wish,
             Err(panic) => {
                 let mut history = self.common.history();
@@ -72,7 +72,7 @@ impl World {
 
     /// A session looks at its deadlines.
     pub(super) fn look(&mut self, pid: Pid) {
-        match self.threads.get(&pid).map(Thread::wish) {
+        match self.programs.get(&pid).map(Coroutine::wish) {
             Some(Wish::Reply) => self.program_may_go_on(pid),
             _ => self.carry(pid, false),
         }
@@ -81,7 +81,7 @@ impl World {
     /// Something happened to a program's session.
     pub(super) fn program_may_go_on(&mut self, pid: Pid) {
         self.after_program(pid);
-        if self.threads.get(&pid).map(Thread::wish) == Some(Wish::Reply) {
+        if self.programs.get(&pid).map(Coroutine::wish) == Some(Wish::Reply) {
             self.run_program(pid);
         }
     }
@@ -93,11 +93,11 @@ impl World {
     /// Sends what the session of a program has to send, and looks at its deadlines; `active`: something happened to it.
     fn carry(&mut self, pid: Pid, active: bool) {
         let now = self.clock(pid);
-        let Some(thread) = self.threads.get(&pid) else {
+        let Some(program) = self.programs.get(&pid) else {
             return;
         };
         let (mut requests, mut look) = (Vec::new(), None);
-        let begun = thread.on_line(now, |line| {
+        let begun = program.on_line(now, |line| {
             look = line.look();
             requests.extend(std::iter::from_fn(|| line.next()));
         });
@@ -148,7 +148,7 @@ impl World {
 
     pub(super) fn program_is_over(&mut self, pid: Pid) {
         self.say(|| format!("the program of {pid:?} is over"));
-        self.threads.remove(&pid);
+        self.programs.remove(&pid);
         self.lines.remove(&pid);
         if let Some(process) = self.processes.get_mut(&pid) {
             process.up = false;
