@@ -7,6 +7,10 @@ use dosmos_proto::wire::{
     peer_message,
 };
 
+/// Messages of one connection arrive so far apart, in ns: whoever takes one is done with it before the next, so that their times differ
+/// by any clock.
+const APART: u64 = 100;
+
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Pid {
@@ -213,7 +217,7 @@ impl Network {
             at = at.max(until + delay);
         }
         let end = &mut conn.ends[to];
-        end.last = at.max(end.last + 1);
+        end.last = at.max(end.last + APART);
         Some(end.last)
     }
 
