@@ -13,6 +13,8 @@ use crate::driver::Driver;
 use crate::host::Host;
 use crate::meter::{CpuMark, thread_cpu};
 use crate::outbox::Outbox;
+#[cfg(feature = "simulation")]
+use crate::{driver, open_edits};
 
 /// What carries a session.
 pub(crate) enum Carrier {
@@ -71,7 +73,7 @@ impl Carrier {
                     if let task::Poll::Ready(output) = future.as_mut().poll(&mut unconcerned) {
                         return Some(output);
                     }
-                    host.wait();
+                    open_edits::aside(|| driver::aside(|| host.wait()));
                 }
             }
         }

@@ -65,6 +65,15 @@ pub(crate) fn about_to_block<R>(submit: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Lets other programs of this thread run, which may be about to block or not.
+#[cfg(feature = "simulation")]
+pub(crate) fn aside<R>(run: impl FnOnce() -> R) -> R {
+    let before = ABOUT_TO_BLOCK.replace(false);
+    let result = run();
+    ABOUT_TO_BLOCK.set(before);
+    result
+}
+
 /// The runtime of a session and whose turn it is to drive it.
 pub(crate) struct Driver {
     runtime: Mutex<Option<Arc<Runtime>>>,

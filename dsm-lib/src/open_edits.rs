@@ -28,3 +28,12 @@ impl Drop for Open {
 pub(crate) fn is_open() -> bool {
     OPEN.get() > 0
 }
+
+/// Lets other programs of this thread run, which have edits of their own.
+#[cfg(feature = "simulation")]
+pub(crate) fn aside<R>(run: impl FnOnce() -> R) -> R {
+    let open = OPEN.replace(0);
+    let result = run();
+    OPEN.set(open);
+    result
+}
