@@ -5,7 +5,7 @@ use dosmos_proto::GroupId;
 use rand::RngExt;
 
 use crate::network::Pid;
-use crate::plan::Kind;
+use crate::plan::{Fault, Kind, Loss};
 use crate::world::{Event, World};
 
 const MS: u64 = 1_000_000;
@@ -33,14 +33,10 @@ impl World {
         let every = self.plan.fault_every.unwrap_or(u64::MAX);
         let next = self.rng.random_range(every / 2..2 * every);
         self.at(self.now + next, Event::Fault);
-        match self.rng.random_range(0..20) {
-            0..3 => self.kill_program(),
-            3 => self.intrude(),
-            4..6 => {
-                let pid = self.any_memory();
-                self.kill_and_restart(pid);
-            }
-            6..8 => {
+        match self.plan.fault(&mut self.rng) {
+            Fault::Program => self.kill_program(),
+            Fault::Intruder => self.intrude(),
+            Fault::Manager => {
                 let e = self.rng.random_range(0..self.managers.len());
                 if self.rng.random_bool(0.4) {
                     self.lose_power(e);
@@ -48,19 +44,24 @@ impl World {
                     self.kill_and_restart(Pid::Emp(e));
                 }
             }
-            8..11 => {
+            Fault::Stop => {
                 let pid = self.any();
                 self.stop_for_a_while(pid);
             }
             // The first loss is what replicas are for.
-            11..18 if self.plan.kind == Kind::Replicated && !self.common.history().is_shaken() => {
+            Fault::Cut if !self.is_kept() => self.cut(),
+            Fault::Memory | Fault::Cut => {
                 let pid = self.any_memory();
                 self.kill_and_restart(pid);
             }
-            11..18 => self.cut(),
-            18 => self.fill_disk(),
-            _ => self.lose_power_of_a_machine(),
+            Fault::Disk => self.fill_disk(),
+            Fault::Machine => self.lose_power_of_a_machine(),
         }
+    }
+
+    /// Whether variables have replicas of which none may have been lost.
+    fn is_kept(&self) -> bool {
+        self.plan.kind == Kind::Replicated && !self.common.history().is_shaken()
     }
 
     /// If all are there and had time to catch up, a memory process is lost for a while.
@@ -75,7 +76,10 @@ impl World {
         history.caught_up();
         history.disturb();
         drop(history);
-        let first = self.any_memory();
+        let first = match self.rng.random_bool(0.5) {
+            true => self.any_owner(),
+            false => self.any_memory(),
+        };
         self.lose(first);
         // Two of five may be lost: at once, or the second while the first is taken for lost or another takes its place.
         let group = self.group_of(first);
@@ -105,13 +109,14 @@ impl World {
         if !self.faults {
             return;
         }
-        let most = [20 * MS, 500 * MS, 6_000 * MS][self.rng.random_range(0..3)];
+        // Others take its place after more than two seconds.
+        let most = [20 * MS, 500 * MS, 6_000 * MS, 12_000 * MS][self.rng.random_range(0..4)];
         let time = self.rng.random_range(MS..most);
         self.calm_from = self.calm_from.max(self.now + time);
-        match self.rng.random_range(0..8) {
-            0..5 => self.lose_machine_of(pid, time),
-            5..7 => self.isolate(pid, time),
-            _ => {
+        match self.plan.loss(&mut self.rng) {
+            Loss::Machine => self.lose_machine_of(pid, time),
+            Loss::Isolated => self.isolate(pid, time),
+            Loss::Stopped => {
                 self.seems_lost(pid);
                 self.stop(pid, time);
             }
@@ -194,6 +199,15 @@ impl World {
 
     fn any_memory(&mut self) -> Pid {
         Pid::Mp(self.rng.random_range(0..self.memories.len()))
+    }
+
+    /// A memory process that owns something when a run begins.
+    fn any_owner(&mut self) -> Pid {
+        let variables = &self.plan.variables;
+        let owners = &variables[self.rng.random_range(0..variables.len())].owners;
+        let name = &owners[self.rng.random_range(0..owners.len())];
+        let found = self.plan.topology.find_mp(name);
+        found.map_or(Pid::Mp(0), |mp| Pid::Mp(mp.index()))
     }
 
     fn any_program(&mut self) -> usize {

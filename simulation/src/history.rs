@@ -119,6 +119,8 @@ pub(crate) struct History {
     disturbed: bool,
     /// Memory processes were lost, or may have been taken for lost.
     shaken: bool,
+    /// Memory processes that were started again since all had caught up, and their groups.
+    restarted: BTreeMap<String, Option<GroupId>>,
     violation: Option<String>,
     operations: u64,
     refusals: u64,
@@ -187,13 +189,16 @@ impl History {
 
     /// A process uses an object for the first time.
     pub(crate) fn declared(&mut self, id: ObjectId, name: &str, usage: Use, place: Place) {
-        let maybe_lost = self.started_again.contains(&place.owner);
         let missing = if self.shaken { place.may_lose } else { 0 };
+        // It may have been made long before, for a process that did not hear of it.
+        let restarted = self.restarted.values().filter(|g| **g == place.group);
+        let weak = place.may_lose > 0 && restarted.count() > place.may_lose as usize;
+        let maybe_lost = weak || self.started_again.contains(&place.owner);
         let new = || Object {
             name: name.to_owned(),
             usage,
             place,
-            weak: false,
+            weak,
             missing,
             lost: None,
             maybe_lost,
@@ -213,6 +218,7 @@ impl History {
     /// A memory process was started again: what it owned is gone, at the latest when leases are over.
     pub(crate) fn owner_lost(&mut self, owner: &str, group: Option<GroupId>, now: u64) {
         self.started_again.insert(owner.to_owned());
+        self.restarted.insert(owner.to_owned(), group);
         let (kept, others): (Vec<_>, Vec<_>) = self
             .objects
             .values_mut()
@@ -240,6 +246,7 @@ impl History {
     /// All memory processes are there and have been for so long that what has replicas has all of them.
     pub(crate) fn caught_up(&mut self) {
         self.shaken = false;
+        self.restarted.clear();
         self.objects.values_mut().for_each(|o| o.missing = 0);
     }
 
@@ -580,6 +587,12 @@ impl History {
         };
         calls[a][call].ended = Some((now, true));
         let (asked, own) = (calls[a][call].asked, calls[a][call].own.clone());
+        // It may pass what an earlier arrival of its own opened that was not taken back in time.
+        let earlier = calls[a][..call].iter().rev().map_while(|c| match c.ended {
+            Some((at, false)) if at + TAKEN_BACK >= asked => Some(c.asked),
+            _ => None,
+        });
+        let asked = earlier.last().unwrap_or(asked);
         let (mut news, mut missing) = (Vec::new(), None);
         for (b, its) in calls.iter().enumerate().filter(|(b, _)| *b != a) {
             let counts = |c: &&Arrival| match c.ended {

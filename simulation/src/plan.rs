@@ -67,6 +67,135 @@ impl Kind {
     }
 }
 
+/// How often programs do what. Each run has habits of its own: one that does much of one thing and little or nothing of another
+/// comes to states that a run with some of everything does not (swarm testing).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Habits {
+    /// Of accesses, those that change something.
+    pub(crate) writes: f64,
+    /// Of other accesses, calls that publish.
+    pub(crate) publishes: f64,
+    /// Barriers at which a program goes on with other calls.
+    pub(crate) overlaps: f64,
+    /// Rounds after which it passes on what it knows.
+    pub(crate) passes_on: f64,
+    /// Accesses to what its own memory process owns, if that owns something.
+    pub(crate) at_home: f64,
+}
+
+impl Habits {
+    fn new(rng: &mut StdRng) -> Self {
+        Self {
+            writes: one_of(rng, [0.2, 0.5, 0.5, 0.9]),
+            publishes: one_of(rng, [0.0, 0.08, 0.3]),
+            overlaps: one_of(rng, [0.0, 0.3, 0.9]),
+            passes_on: one_of(rng, [0.0, 0.3, 0.9]),
+            at_home: one_of(rng, [0.0, 0.0, 0.5, 0.95]),
+        }
+    }
+}
+
+/// How many variables of a run are of which sort.
+#[derive(Clone, Copy, Debug)]
+struct Mix {
+    /// Queues, owned ones, counters.
+    usage: [u32; 3],
+    /// Owned ones near their writer, who may have them to itself.
+    near: f64,
+    invalidated: f64,
+    in_processes: f64,
+}
+
+impl Mix {
+    fn new(rng: &mut StdRng) -> Self {
+        Self {
+            usage: weights(rng, [5, 3, 2]),
+            near: one_of(rng, [0.0, 0.5, 1.0]),
+            invalidated: one_of(rng, [0.0, 0.6, 1.0]),
+            in_processes: one_of(rng, [0.0, 0.5, 1.0]),
+        }
+    }
+}
+
+/// One of several.
+fn one_of<T: Copy, const N: usize>(rng: &mut StdRng, choices: [T; N]) -> T {
+    choices[rng.random_range(0..N)]
+}
+
+/// Weights for a run: some things happen more often than usual, some never.
+fn weights<const N: usize>(rng: &mut StdRng, usual: [u32; N]) -> [u32; N] {
+    let drawn = usual.map(|weight| weight * one_of(rng, [0, 1, 1, 4]));
+    match drawn.iter().sum() {
+        0 => usual,
+        1.. => drawn,
+    }
+}
+
+/// What is drawn by such weights.
+fn drawn<const N: usize>(rng: &mut StdRng, weights: [u32; N]) -> usize {
+    let mut left = rng.random_range(0..weights.iter().sum());
+    let mut all = (0..).zip(weights);
+    let found = all.find(|(_, weight)| match left.checked_sub(*weight) {
+        Some(rest) => {
+            left = rest;
+            false
+        }
+        None => true,
+    });
+    found.map_or(0, |(at, _)| at)
+}
+
+/// What goes wrong, as [`Plan::faults`] weighs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// A program is killed.
+    Program,
+    /// A second process of one name comes.
+    Intruder,
+    /// A memory process is killed.
+    Memory,
+    /// An event manager is killed, or its machine loses power.
+    Manager,
+    /// A process is stopped for a while.
+    Stop,
+    /// A network is cut.
+    Cut,
+    /// A disk is full.
+    Disk,
+    /// A machine with all its processes loses power.
+    Machine,
+}
+
+impl Fault {
+    const ALL: [Self; 8] = [
+        Self::Program,
+        Self::Intruder,
+        Self::Memory,
+        Self::Manager,
+        Self::Stop,
+        Self::Cut,
+        Self::Disk,
+        Self::Machine,
+    ];
+    const USUAL: [u32; 8] = [3, 1, 2, 2, 3, 7, 1, 1];
+}
+
+/// How a memory process is lost, as [`Plan::losses`] weighs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// With its machine.
+    Machine,
+    /// It is cut off.
+    Isolated,
+    /// It is stopped.
+    Stopped,
+}
+
+impl Loss {
+    const ALL: [Self; 3] = [Self::Machine, Self::Isolated, Self::Stopped];
+    const USUAL: [u32; 3] = [5, 2, 1];
+}
+
 /// What a seed determines.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
@@ -86,6 +215,9 @@ pub(crate) struct Plan {
     pub(crate) pace_ns: u64,
     /// Faults so often, in ns; none: never.
     pub(crate) fault_every: Option<u64>,
+    faults: [u32; 8],
+    losses: [u32; 3],
+    pub(crate) habits: Habits,
     pub(crate) kind: Kind,
 }
 
@@ -115,9 +247,10 @@ impl Plan {
         };
         let (groups, mps, aps) = shapes[shape];
         let topology = topology(groups, mps, aps);
-        let count = rng.random_range(2..6);
+        let count = rng.random_range(1..6);
+        let mix = Mix::new(rng);
         let variables = (0..count)
-            .map(|i| variable(rng, &topology, kind, i))
+            .map(|i| variable(rng, &topology, (kind, mix), i))
             .collect();
         let losses = kind == Kind::Losses;
         let mps = topology.memory_processes().len();
@@ -135,8 +268,8 @@ impl Plan {
                 false => rng.random_range(3..14),
             },
             pace_ns: match losses {
-                true => [2_000_000, 200_000_000, 1_000_000_000][rng.random_range(0..3)],
-                false => 2_000_000,
+                true => one_of(rng, [2_000_000, 200_000_000, 1_000_000_000]),
+                false => one_of(rng, [50_000, 2_000_000]),
             },
             deadline_ms: if kind.has_faults() { 8_000 } else { 60_000 },
             short_deadlines: kind.has_faults() && rng.random_bool(0.3),
@@ -145,10 +278,17 @@ impl Plan {
                 let most: f64 = if losses { 60.0 } else { 1_200.0 };
                 (1_000.0 * most.powf(rng.random())) as u64
             }),
-            delay_ns: [20_000, 200_000, 3_000_000][rng.random_range(0..3)],
+            // Slow ways make decisions overlap.
+            delay_ns: match kind.has_replicas() {
+                true => one_of(rng, [20_000, 200_000, 3_000_000, 30_000_000]),
+                false => one_of(rng, [20_000, 200_000, 3_000_000]),
+            },
             fault_every: kind
                 .has_faults()
-                .then(|| [20_000_000, 300_000_000, 2_000_000_000][rng.random_range(0..3)]),
+                .then(|| one_of(rng, [20_000_000, 300_000_000, 2_000_000_000])),
+            faults: weights(rng, Fault::USUAL),
+            losses: weights(rng, Loss::USUAL),
+            habits: Habits::new(rng),
             topology: Arc::new(topology),
             kind,
         }
@@ -156,6 +296,16 @@ impl Plan {
 }
 
 impl Plan {
+    /// What goes wrong next.
+    pub(crate) fn fault(&self, rng: &mut StdRng) -> Fault {
+        Fault::ALL[drawn(rng, self.faults)]
+    }
+
+    /// How the next memory process is lost.
+    pub(crate) fn loss(&self, rng: &mut StdRng) -> Loss {
+        Loss::ALL[drawn(rng, self.losses)]
+    }
+
     /// How many memory and link processes of the group of one may be lost, so that the others are a majority.
     pub(crate) fn minority_of(&self, name: &str) -> u32 {
         let group = self.group_of(name);
@@ -171,25 +321,25 @@ impl Plan {
     }
 }
 
-fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Variable {
+fn variable(rng: &mut StdRng, topology: &Topology, (kind, mix): (Kind, Mix), i: usize) -> Variable {
     let owners: Vec<String> = topology
         .owners_in(None)
         .map(|mp| topology.mp_name(mp))
         .collect();
     let aps = topology.application_processes().len();
-    let parts = [1, 1, 2, 3][rng.random_range(0..4)];
+    let parts = one_of(rng, [1, 1, 2, 3]);
     let plain = kind == Kind::Plain;
-    let usage = match rng.random_range(0..10) {
-        0..5 => Use::Queue,
-        5..8 => Use::Owned(rng.random_range(0..aps)),
+    let usage = match drawn(rng, mix.usage) {
+        0 => Use::Queue,
+        1 => Use::Owned(rng.random_range(0..aps)),
         _ => Use::Counter,
     };
     let smallest = (0..topology.groups().len() as u32)
         .map(|group| topology.owners_in(Some(GroupId(group))).count())
         .min();
     let replicas = match (kind, smallest) {
-        (kind, Some(3..)) if kind.has_replicas() => [0, 1, 1, 2][rng.random_range(0..4)],
-        (kind, _) if kind.has_replicas() => [0, 1, 1, 1][rng.random_range(0..4)],
+        (kind, Some(3..)) if kind.has_replicas() => one_of(rng, [0, 1, 1, 2]),
+        (kind, _) if kind.has_replicas() => one_of(rng, [0, 1, 1, 1]),
         _ => 0,
     };
     let lock = match (usage, rng.random_range(0..8)) {
@@ -201,8 +351,7 @@ fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Vari
     };
     let owners: Vec<String> = (0..parts)
         .map(|_| match usage {
-            // Often near its writer, who may have it to itself.
-            Use::Owned(writer) if rng.random_bool(0.5) => {
+            Use::Owned(writer) if rng.random_bool(mix.near) => {
                 let ap = &topology.application_processes()[writer];
                 topology.mp_name(ap.memory_process)
             }
@@ -213,11 +362,11 @@ fn variable(rng: &mut StdRng, topology: &Topology, kind: Kind, i: usize) -> Vari
         name: format!("v{i}"),
         usage,
         owners,
-        policy: match rng.random_bool(0.6) {
+        policy: match rng.random_bool(mix.invalidated) {
             true => CopyPolicy::Invalidate,
             false => CopyPolicy::Update,
         },
-        cache: match rng.random_bool(0.5) {
+        cache: match rng.random_bool(mix.in_processes) {
             true => Cache::Ap,
             false => Cache::Mp,
         },

@@ -58,6 +58,8 @@ struct Handle {
     usage: Use,
     /// It has replicas.
     kept: bool,
+    /// Owned by the memory process of this program, when it was declared.
+    at_home: bool,
 }
 
 impl Program {
@@ -187,7 +189,10 @@ impl Program {
             if !self.seat.is_dead() {
                 self.history().declared(object.id(), &name, usage, place);
             }
+            let ap = &self.common.plan.topology.application_processes()[self.me];
+            let home = self.common.plan.topology.mp_name(ap.memory_process);
             handles.push(Handle {
+                at_home: object.owner() == home,
                 object,
                 usage,
                 kept: v.replicas > 0,
@@ -206,20 +211,20 @@ impl Program {
                 if handles.is_empty() || self.seat.is_dead() {
                     break;
                 }
-                let at = self.rng.random_range(0..handles.len());
-                self.act(&dsm, &handles[at])?;
+                let handle = self.choose(&handles);
+                self.act(&dsm, handle)?;
                 let compute = self.rng.random_range(1_000..plan.pace_ns);
                 self.seat.pause(compute);
             }
             if let Some(quiet) = plan.quiet_ms.filter(|_| round == 0) {
                 self.seat.pause(quiet * 1_000_000);
             }
-            let within = match self.rng.random_bool(0.3) {
+            let within = match self.rng.random_bool(plan.habits.overlaps) {
                 true if self.may_overlap() => self.rng.random_range(1..4),
                 _ => 0,
             };
             self.overlapped(&dsm, "round", &handles, within)?;
-            if self.rng.random_bool(0.3) {
+            if self.rng.random_bool(plan.habits.passes_on) {
                 self.pass_on(&handles)?;
             }
         }
@@ -275,10 +280,12 @@ impl Program {
             if handles.is_empty() || self.seat.is_dead() {
                 break;
             }
-            let at = self.rng.random_range(0..handles.len());
             let done = match self.rng.random_bool(0.5) {
                 true => self.pass_on(handles),
-                false => self.act(dsm, &handles[at]),
+                false => {
+                    let handle = self.choose(handles);
+                    self.act(dsm, handle)
+                }
             };
             if let Err(error) = done {
                 self.gave_up(name, arrival);
@@ -335,14 +342,26 @@ impl Program {
         Ok(())
     }
 
+    /// What it accesses next.
+    fn choose<'a>(&mut self, handles: &'a [Handle]) -> &'a Handle {
+        let near = handles.iter().filter(|handle| handle.at_home).count();
+        if near > 0 && self.rng.random_bool(self.common.plan.habits.at_home) {
+            let at = self.rng.random_range(0..near);
+            let found = handles.iter().filter(|handle| handle.at_home).nth(at);
+            return found.unwrap_or(&handles[0]);
+        }
+        &handles[self.rng.random_range(0..handles.len())]
+    }
+
     fn act(&mut self, dsm: &Dsm, handle: &Handle) -> Result<()> {
-        let writes = self.rng.random_bool(0.5);
+        let habits = self.common.plan.habits;
+        let writes = self.rng.random_bool(habits.writes);
         match handle.usage {
             Use::Queue if writes => self.section(handle).map(drop),
             Use::Words => self.section(handle).map(drop),
             Use::Owned(by) if by == self.me && writes => self.write(handle),
             Use::Counter if writes => self.add(&handle.object),
-            _ if self.rng.random_bool(0.08) => self.publish(dsm),
+            _ if self.rng.random_bool(habits.publishes) => self.publish(dsm),
             _ => self.read(&handle.object),
         }
     }

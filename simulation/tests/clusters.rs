@@ -44,21 +44,6 @@ fn whatever_goes_wrong_the_contract_is_kept_and_no_record_is_missing_unsaid() {
     );
 }
 
-/// What was wrong is told in docs/reliability.md#simulation.
-#[test]
-fn seeds_that_failed_once_pass() {
-    let faulty = [2156, 2492, 3538, 6001, 9009, 100_044, 107_754, 3_003_306];
-    let faulty = faulty.map(|seed| (seed, Kind::Faulty));
-    let replicated =
-        [705, 735, 775, 1174, 1386, 2071, 2258, 102_511].map(|seed| (seed, Kind::Replicated));
-    let others = [(100_553, Kind::Healthy), (51_358, Kind::Losses)];
-    for (seed, kind) in faulty.into_iter().chain(replicated).chain(others) {
-        if let Err(failure) = run(seed, kind, TOLD) {
-            panic!("{failure}");
-        }
-    }
-}
-
 #[test]
 fn what_was_released_of_variables_with_replicas_outlives_the_first_memory_process_that_is_lost() {
     let all = seeds(40, Kind::Replicated);

@@ -36,7 +36,7 @@ pub(crate) enum Question {
     Unversioned,
     /// Barriers of which nothing is known.
     UnknownBarrier,
-    /// Openings that may have counted somebody who gave up just then.
+    /// Openings that may have counted somebody who had given up.
     GaveUp,
 }
 
@@ -279,8 +279,8 @@ fn doubt(question: Question, name: &str, count: u64) -> Doubt {
         ),
         Question::GaveUp => (
             format!("whether all came to {name}"),
-            "a process gave up waiting there at the time of an opening without it, and its record does not say whether its \
-             arrival was counted before",
+            "a process came and gave up waiting there before an opening without it, and its record does not say whether its \
+             arrival still counted",
             "a run in which no process gives up at a barrier",
         ),
     };

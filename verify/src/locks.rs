@@ -17,6 +17,9 @@ use crate::steps::Step;
 /// Sections kept of one object, the last ones.
 const SECTIONS: usize = 3;
 
+/// Grants of one object that a process did not wait for, of which it is known that they may end.
+const UNWANTED: usize = 4;
+
 /// A section that is open.
 #[derive(Debug)]
 struct Section {
@@ -63,6 +66,8 @@ struct Lock {
     granted_from: Vec<(ApId, Nanos, u64)>,
     /// Versions that releases made.
     releases: Made,
+    /// Processes that did not wait for a grant, once for each: it may come, and end, all the same.
+    unwanted: Vec<ApId>,
     /// A grant from this version was not waited for any longer.
     given_up: u64,
     /// Its releases have no versions.
@@ -199,9 +204,21 @@ impl Locks {
 
     /// A release failed, and may have been done although nobody was told.
     pub(crate) fn release_failed(&mut self, release: &Record) {
-        let open = self.open[release.ap.index()].iter_mut();
-        for section in open.filter(|s| s.object == release.object) {
+        self.may_be_over(release.ap, release.object);
+    }
+
+    fn may_be_over(&mut self, ap: ApId, object: ObjectId) {
+        let open = self.open[ap.index()].iter_mut();
+        for section in open.filter(|s| s.object == object) {
             section.may_be_over = true;
+        }
+    }
+
+    /// A process asked for a section and did not get it.
+    pub(crate) fn acquire_failed(&mut self, slot: usize, acquire: &Record) {
+        let unwanted = &mut self.objects[slot].unwanted;
+        if unwanted.iter().filter(|ap| **ap == acquire.ap).count() < UNWANTED {
+            unwanted.push(acquire.ap);
         }
     }
 
@@ -341,6 +358,12 @@ impl Locks {
         };
         if section.is_some_and(another) {
             return;
+        }
+        // Clocks do not tell which section of this version it was.
+        let unwanted = &mut self.objects[slot].unwanted;
+        if let Some(at) = unwanted.iter().position(|ap| *ap == end.ap) {
+            unwanted.swap_remove(at);
+            return self.may_be_over(end.ap, end.object);
         }
         let section = self.take_section(end.ap, end.object);
         let grant = section.map(|s| s.acquire).or_else(|| pending(from));

@@ -326,8 +326,9 @@ impl Verifier {
         self.publications.failed(step, found);
         match record.op {
             Op::Release => self.locks.release_failed(record),
+            Op::Acquire => self.locks.acquire_failed(step.slot, record),
             Op::Barrier => self.barriers.failed(record, found.names()),
-            Op::Read | Op::Write | Op::Acquire => {}
+            Op::Read | Op::Write => {}
         }
     }
 

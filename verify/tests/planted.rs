@@ -419,14 +419,29 @@ fn a_barrier_that_opens_as_a_participant_gives_up_is_undecided() {
     assert!(why.contains("arrival"), "{why}");
 }
 
-/// It gave up long before, and did not come again.
+/// It gave up, and the network may have been cut: that it did arrives any time later.
 #[test]
-fn a_barrier_that_opens_long_after_a_participant_gave_up() {
+fn a_barrier_that_opens_after_a_participant_gave_up_is_undecided() {
     let mut run = all_at(1, 100);
     run.push(barrier(2, 0, (190, 200)).failed());
     let later = 200 + 1_000_000_000;
     let passed = |ap| barrier(ap, 2, (later, later + 10));
     run.extend([passed(0), passed(1)]);
+    let verdict = judge(&planted(run));
+    assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+}
+
+/// It gave up and came again, behind which the first time does not count any more.
+#[test]
+fn a_barrier_that_opens_after_a_participant_gave_up_and_came_again() {
+    let mut run = all_at(1, 100);
+    run.push(barrier(2, 0, (190, 200)).failed());
+    let later = 200 + 1_000_000_000;
+    let passed = |ap, from| barrier(ap, 2, (from, later + 10));
+    run.extend([passed(0, 190), passed(1, later)]);
+    run.push(barrier(2, 3, (later - 100_000_000, later + 20)));
+    run.extend([0, 1].map(|ap| barrier(ap, 3, (later + 15, later + 20))));
     refuted(Kind::BarrierMissed, run);
 }
 
