@@ -1,5 +1,6 @@
 //! Barriers: who arrived at each opening, and that nobody left before.
 
+use dosmos_proto::direct::GONE_AFTER;
 use dosmos_proto::{ApId, Nanos, ObjectId, VarId};
 use dosmos_trace::Record;
 use rustc_hash::FxHashMap;
@@ -46,41 +47,34 @@ struct Barrier {
 /// The failed arrivals of a process at a barrier.
 #[derive(Debug, Default)]
 struct Failed {
-    /// The first ones, each with when the process came again.
-    arrivals: Vec<(Record, Option<Nanos>)>,
+    /// From when to when it waited, of the first ones.
+    waits: Vec<Record>,
     /// There were more.
     more: bool,
 }
 
 impl Failed {
     fn add(&mut self, record: &Record) {
-        self.comes_again(record);
-        if self.arrivals.len() < FAILED {
-            self.arrivals.push((*record, None));
+        if self.waits.len() < FAILED {
+            self.waits.push(*record);
         } else {
             self.more = true;
         }
     }
 
-    /// The process comes to the barrier again.
-    fn comes_again(&mut self, record: &Record) {
-        if let Some((_, again)) = self.arrivals.last_mut() {
-            again.get_or_insert(record.start);
-        }
-    }
-
-    /// Whether one of them may have been there when those who passed had `arrived`: by its time, if its clock can be compared. That
-    /// it is taken back arrives before the next one does; when, nobody knows: the network may have been cut.
+    /// Whether one of them may have counted when those who passed had `arrived`: by its time, if its clock can be compared. The
+    /// coordinator counts it until it hears that it was given up, or, if the network is cut, that its process is gone.
     fn may_have_counted(&self, arrived: &[Record], names: &Names) -> bool {
-        let with = |(arrival, again): &(Record, Option<Nanos>)| {
+        let unheard = Nanos::from(GONE_AFTER);
+        let with = |wait: &Record| {
             arrived.iter().all(|r| {
-                let error = names.clock_error(arrival.mp, r.mp);
+                let error = names.clock_error(wait.mp, r.mp);
                 error.is_none_or(|e| {
-                    arrival.start <= r.end() + e && again.is_none_or(|again| r.start <= again + e)
+                    wait.start <= r.end() + e && r.start <= wait.end() + unheard + e
                 })
             })
         };
-        self.more || self.arrivals.iter().any(with)
+        self.more || self.waits.iter().any(with)
     }
 }
 
@@ -150,9 +144,6 @@ impl Barriers {
         let barrier = self.barrier(id, found.names());
         let n = barrier.size();
         let past = order.past(ap);
-        if let Some(failed) = barrier.failed.get_mut(&ap) {
-            failed.comes_again(record);
-        }
         let openings = &mut barrier.openings;
         let opening = openings.entry(number).or_insert_with(|| Opening {
             arrived: Vec::with_capacity(n),

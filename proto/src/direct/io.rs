@@ -22,6 +22,8 @@ use crate::token::{FIELD, Token};
 pub(crate) const KEEP_ALIVE: Duration = Duration::from_secs(5);
 /// Who does not answer for this long is gone. On a machine with much to do an answer may take seconds.
 pub(crate) const PING_TIMEOUT: Duration = Duration::from_secs(25);
+/// The end of a connection whose other end is heard no more notices that after this long at most.
+pub const GONE_AFTER: Duration = KEEP_ALIVE.saturating_add(PING_TIMEOUT);
 
 /// What a call can be on.
 pub trait Pipe: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -72,7 +74,7 @@ impl Alive {
         while self.look.as_mut().poll(cx).is_ready() {
             let now = Instant::now();
             let quiet = now - self.heard;
-            if quiet >= KEEP_ALIVE + PING_TIMEOUT {
+            if quiet >= GONE_AFTER {
                 return Err(Status::unavailable("keep-alive timed out"));
             }
             let next = if quiet < KEEP_ALIVE {
@@ -82,7 +84,7 @@ impl Alive {
                     self.asked = Some(now);
                     asks = true;
                 }
-                (now + KEEP_ALIVE).min(self.heard + KEEP_ALIVE + PING_TIMEOUT)
+                (now + KEEP_ALIVE).min(self.heard + GONE_AFTER)
             };
             self.look.as_mut().reset(next);
         }

@@ -21,7 +21,7 @@ mod receiving;
 mod sending;
 
 pub use accept::{Call, First, Replayed, first};
-pub use io::{Direct, Pipe};
+pub use io::{Direct, GONE_AFTER, Pipe};
 pub(crate) use io::{KEEP_ALIVE, PING_TIMEOUT};
 
 /// The session of an application process, as a path.
