@@ -59,16 +59,17 @@ pub(crate) fn drives_later() -> bool {
 
 /// Runs `submit`, whose caller blocks right afterwards on what it submits.
 pub(crate) fn about_to_block<R>(submit: impl FnOnce() -> R) -> R {
-    let before = ABOUT_TO_BLOCK.replace(true);
-    let result = submit();
-    ABOUT_TO_BLOCK.set(before);
-    result
+    with(true, submit)
 }
 
-/// Lets other programs of this thread run, which may be about to block or not.
+/// Lets other programs of this thread run, none of which is about to block.
 #[cfg(feature = "simulation")]
 pub(crate) fn aside<R>(run: impl FnOnce() -> R) -> R {
-    let before = ABOUT_TO_BLOCK.replace(false);
+    with(false, run)
+}
+
+fn with<R>(about_to_block: bool, run: impl FnOnce() -> R) -> R {
+    let before = ABOUT_TO_BLOCK.replace(about_to_block);
     let result = run();
     ABOUT_TO_BLOCK.set(before);
     result

@@ -25,12 +25,13 @@ pub(crate) enum Wish {
     Nothing,
 }
 
+/// What a program waits for when it has run, or the words of its panic.
+type Step = Result<Wish, String>;
+
 /// Where a program and the scheduler meet.
 #[derive(Default)]
 pub(crate) struct Seat {
     line: Mutex<Option<Line>>,
-    /// Words of a panic of the program.
-    panic: Mutex<Option<String>>,
     /// The program's clock, and true time.
     now: AtomicU64,
     true_time: AtomicU64,
@@ -42,15 +43,11 @@ impl Seat {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn panic(&self) -> MutexGuard<'_, Option<String>> {
-        self.panic.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The program's side: the scheduler goes on, until it runs this program again.
     fn give_up(&self, wish: Wish) {
         if !self.is_dead() {
             #[expect(deprecated, reason = "a scope cannot be handed through the library")]
-            generator::yield_with(wish);
+            generator::yield_with(Step::Ok(wish));
         }
     }
 
@@ -91,7 +88,7 @@ impl Host for Seat {
 /// The scheduler's side of a program.
 pub(crate) struct Coroutine {
     seat: Arc<Seat>,
-    program: Generator<'static, (), Wish>,
+    program: Generator<'static, (), Step>,
     wish: Wish,
 }
 
@@ -101,13 +98,12 @@ impl Coroutine {
         let seat = Arc::new(Seat::default());
         let its = Arc::clone(&seat);
         let program = Gn::new_opt(STACK, move || {
-            let ended = catch_unwind(AssertUnwindSafe(|| program(Arc::clone(&its))));
-            *its.panic() = ended.err().map(|panic| {
+            let ended = catch_unwind(AssertUnwindSafe(|| program(its)));
+            ended.map(|()| Wish::Nothing).map_err(|panic| {
                 let text = panic.downcast_ref::<String>().cloned();
                 let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned()));
                 text.unwrap_or_default()
-            });
-            Wish::Nothing
+            })
         });
         Self {
             seat,
@@ -116,12 +112,13 @@ impl Coroutine {
         }
     }
 
-    /// Lets the program run until it waits. What it waits for then, or the words of its panic.
-    pub(crate) fn run(&mut self, now: Nanos, true_time: u64) -> Result<Wish, String> {
+    /// Lets the program run until it waits.
+    pub(crate) fn run(&mut self, now: Nanos, true_time: u64) -> Step {
         self.seat.now.store(now.0, Ordering::Relaxed);
         self.seat.true_time.store(true_time, Ordering::Relaxed);
-        self.wish = self.program.resume().unwrap_or(Wish::Nothing);
-        self.seat.panic().take().map_or(Ok(self.wish), Err)
+        let step = self.program.resume().unwrap_or(Ok(Wish::Nothing));
+        self.wish = *step.as_ref().unwrap_or(&Wish::Nothing);
+        step
     }
 
     /// What it waits for.

@@ -7,8 +7,7 @@ use dosmos_proto::wire::{
     peer_message,
 };
 
-/// Messages of one connection arrive so far apart, in ns: whoever takes one is done with it before the next, so that their times differ
-/// by any clock.
+/// Least time between two messages of one connection, in ns: to handle one takes that long, so any clock tells them apart.
 const APART: u64 = 100;
 
 /// A process.

@@ -344,11 +344,9 @@ impl Program {
 
     /// What it accesses next.
     fn choose<'a>(&mut self, handles: &'a [Handle]) -> &'a Handle {
-        let near = handles.iter().filter(|handle| handle.at_home).count();
-        if near > 0 && self.rng.random_bool(self.common.plan.habits.at_home) {
-            let at = self.rng.random_range(0..near);
-            let found = handles.iter().filter(|handle| handle.at_home).nth(at);
-            return found.unwrap_or(&handles[0]);
+        let near: Vec<&Handle> = handles.iter().filter(|handle| handle.at_home).collect();
+        if !near.is_empty() && self.rng.random_bool(self.common.plan.habits.at_home) {
+            return near[self.rng.random_range(0..near.len())];
         }
         &handles[self.rng.random_range(0..handles.len())]
     }
