@@ -9,6 +9,7 @@ use dosmos_proto::{EmpId, GroupId, MpId, Topology};
 use dsm_lib::{Cache, CopyPolicy, LockKind};
 use rand::RngExt;
 use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
 
 use crate::history::Use;
 
@@ -95,11 +96,18 @@ impl Habits {
     }
 }
 
+/// How a variable is used; as [`Use`] says, but by whom.
+#[derive(Clone, Copy, Debug)]
+enum Sort {
+    Queue,
+    Owned,
+    Counter,
+}
+
 /// How many variables of a run are of which sort.
 #[derive(Clone, Copy, Debug)]
 struct Mix {
-    /// Queues, owned ones, counters.
-    usage: [u32; 3],
+    usage: Weighted<Sort, 3>,
     /// Owned ones near their writer, who may have them to itself.
     near: f64,
     invalidated: f64,
@@ -109,7 +117,10 @@ struct Mix {
 impl Mix {
     fn new(rng: &mut StdRng) -> Self {
         Self {
-            usage: weights(rng, [5, 3, 2]),
+            usage: weighted(
+                rng,
+                [(Sort::Queue, 5), (Sort::Owned, 3), (Sort::Counter, 2)],
+            ),
             near: one_of(rng, [0.0, 0.5, 1.0]),
             invalidated: one_of(rng, [0.0, 0.6, 1.0]),
             in_processes: one_of(rng, [0.0, 0.5, 1.0]),
@@ -122,27 +133,23 @@ fn one_of<T: Copy, const N: usize>(rng: &mut StdRng, choices: [T; N]) -> T {
     choices[rng.random_range(0..N)]
 }
 
-/// Weights for a run: some things happen more often than usual, some never.
-fn weights<const N: usize>(rng: &mut StdRng, usual: [u32; N]) -> [u32; N] {
-    let drawn = usual.map(|weight| weight * one_of(rng, [0, 1, 1, 4]));
-    match drawn.iter().sum() {
-        0 => usual,
-        1.. => drawn,
+/// What may happen, and how often beside the others.
+type Weighted<T, const N: usize> = [(T, u32); N];
+
+/// The same for a run: some happens more often than usual, some never.
+fn weighted<T: Copy, const N: usize>(rng: &mut StdRng, usual: Weighted<T, N>) -> Weighted<T, N> {
+    let its = usual.map(|(what, weight)| (what, weight * one_of(rng, [0, 1, 1, 4])));
+    match its.iter().any(|(_, weight)| *weight > 0) {
+        true => its,
+        false => usual,
     }
 }
 
-/// What is drawn by such weights.
-fn drawn<const N: usize>(rng: &mut StdRng, weights: [u32; N]) -> usize {
-    let mut left = rng.random_range(0..weights.iter().sum());
-    let mut all = (0..).zip(weights);
-    let found = all.find(|(_, weight)| match left.checked_sub(*weight) {
-        Some(rest) => {
-            left = rest;
-            false
-        }
-        None => true,
-    });
-    found.map_or(0, |(at, _)| at)
+/// What happens now.
+fn drawn<T: Copy, const N: usize>(rng: &mut StdRng, of: &Weighted<T, N>) -> T {
+    // One of the weights is not 0.
+    of.choose_weighted(rng, |(_, weight)| *weight)
+        .map_or(of[0].0, |(what, _)| *what)
 }
 
 /// What goes wrong, as [`Plan::faults`] weighs it.
@@ -167,17 +174,16 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    const ALL: [Self; 8] = [
-        Self::Program,
-        Self::Intruder,
-        Self::Memory,
-        Self::Manager,
-        Self::Stop,
-        Self::Cut,
-        Self::Disk,
-        Self::Machine,
+    const USUAL: Weighted<Self, 8> = [
+        (Self::Program, 3),
+        (Self::Intruder, 1),
+        (Self::Memory, 2),
+        (Self::Manager, 2),
+        (Self::Stop, 3),
+        (Self::Cut, 7),
+        (Self::Disk, 1),
+        (Self::Machine, 1),
     ];
-    const USUAL: [u32; 8] = [3, 1, 2, 2, 3, 7, 1, 1];
 }
 
 /// How a memory process is lost, as [`Plan::losses`] weighs it.
@@ -192,8 +198,7 @@ pub(crate) enum Loss {
 }
 
 impl Loss {
-    const ALL: [Self; 3] = [Self::Machine, Self::Isolated, Self::Stopped];
-    const USUAL: [u32; 3] = [5, 2, 1];
+    const USUAL: Weighted<Self, 3> = [(Self::Machine, 5), (Self::Isolated, 2), (Self::Stopped, 1)];
 }
 
 /// What a seed determines.
@@ -215,8 +220,8 @@ pub(crate) struct Plan {
     pub(crate) pace_ns: u64,
     /// Faults so often, in ns; none: never.
     pub(crate) fault_every: Option<u64>,
-    faults: [u32; 8],
-    losses: [u32; 3],
+    faults: Weighted<Fault, 8>,
+    losses: Weighted<Loss, 3>,
     pub(crate) habits: Habits,
     pub(crate) kind: Kind,
 }
@@ -286,8 +291,8 @@ impl Plan {
             fault_every: kind
                 .has_faults()
                 .then(|| one_of(rng, [20_000_000, 300_000_000, 2_000_000_000])),
-            faults: weights(rng, Fault::USUAL),
-            losses: weights(rng, Loss::USUAL),
+            faults: weighted(rng, Fault::USUAL),
+            losses: weighted(rng, Loss::USUAL),
             habits: Habits::new(rng),
             topology: Arc::new(topology),
             kind,
@@ -298,12 +303,12 @@ impl Plan {
 impl Plan {
     /// What goes wrong next.
     pub(crate) fn fault(&self, rng: &mut StdRng) -> Fault {
-        Fault::ALL[drawn(rng, self.faults)]
+        drawn(rng, &self.faults)
     }
 
     /// How the next memory process is lost.
     pub(crate) fn loss(&self, rng: &mut StdRng) -> Loss {
-        Loss::ALL[drawn(rng, self.losses)]
+        drawn(rng, &self.losses)
     }
 
     /// How many memory and link processes of the group of one may be lost, so that the others are a majority.
@@ -329,10 +334,10 @@ fn variable(rng: &mut StdRng, topology: &Topology, (kind, mix): (Kind, Mix), i: 
     let aps = topology.application_processes().len();
     let parts = one_of(rng, [1, 1, 2, 3]);
     let plain = kind == Kind::Plain;
-    let usage = match drawn(rng, mix.usage) {
-        0 => Use::Queue,
-        1 => Use::Owned(rng.random_range(0..aps)),
-        _ => Use::Counter,
+    let usage = match drawn(rng, &mix.usage) {
+        Sort::Queue => Use::Queue,
+        Sort::Owned => Use::Owned(rng.random_range(0..aps)),
+        Sort::Counter => Use::Counter,
     };
     let smallest = (0..topology.groups().len() as u32)
         .map(|group| topology.owners_in(Some(GroupId(group))).count())
