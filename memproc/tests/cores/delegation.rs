@@ -446,24 +446,28 @@ fn accesses_in_sections_are_recorded_between_their_ends() {
     c.call(0, back_in_section(x, 1, 7));
     c.call(0, Request::Report(vec![of_granted]));
     c.call(0, release_with(x, Some(7), None));
-    let mut records: Vec<_> = c.records().filter(|r| r.side == Side::Requester).collect();
+    let records: Vec<_> = c.records().filter(|r| r.side == Side::Requester).collect();
     let nobody_ends_later = |r: &&&Record| r.op != Op::Release && r.end() >= c.now;
     assert_eq!(records.iter().filter(nobody_ends_later).count(), 1);
-    records.sort_by_key(|r| r.start);
-    let of: Vec<_> = records.iter().map(|r| (r.op, r.version)).collect();
-    assert_eq!(
-        of,
-        [
-            (Op::Read, 6),
-            (Op::Acquire, 4),
-            (Op::Write, 6),
-            (Op::Read, 6),
-            (Op::Release, 6),
-            (Op::Acquire, 1),
-            (Op::Read, 6),
-            (Op::Release, 2),
-        ]
-    );
+    // An event manager corrects times at times to half of what they are apart, which may come to be equal.
+    for begun in [0, 1] {
+        let mut records = records.clone();
+        records.sort_by_key(|r| (r.start.0 + begun) / 2);
+        let of: Vec<_> = records.iter().map(|r| (r.op, r.version)).collect();
+        assert_eq!(
+            of,
+            [
+                (Op::Read, 6),
+                (Op::Acquire, 4),
+                (Op::Write, 6),
+                (Op::Read, 6),
+                (Op::Release, 6),
+                (Op::Acquire, 1),
+                (Op::Read, 6),
+                (Op::Release, 2),
+            ]
+        );
+    }
 }
 
 /// The second one began while the report of the first was under way.

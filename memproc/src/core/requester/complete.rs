@@ -6,7 +6,7 @@ use dosmos_trace::Op;
 
 use super::leave::overdue;
 use super::pending::{Kind, Operation, Read, of_call};
-use super::records::{hand_over, local_records, report, report_write};
+use super::records::{APART, hand_over, local_records, report, report_write};
 use super::role::Requester;
 use super::search::fits;
 use crate::core::context::Context;
@@ -143,7 +143,7 @@ impl Requester {
         current: bool,
     ) {
         // It began before this message, and before what comes with it.
-        let mut record = cx.record(ap, cx.now - Nanos(1), Op::Acquire, back.object);
+        let mut record = cx.record(ap, cx.now - APART, Op::Acquire, back.object);
         record.duration = Nanos::ZERO;
         record.flags.own_clock = true;
         record.peer = cx.me();

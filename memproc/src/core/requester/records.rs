@@ -48,12 +48,17 @@ pub(super) fn local_records(cx: &mut Context, ap: ApId, accesses: &LocalAccesses
     }
 }
 
+/// How far times of which the order is known are apart at least: the event manager corrects them, at times to half of what they
+/// are apart.
+pub(super) const APART: Nanos = Nanos(2);
+
 /// When accesses took place, by the clock of this process at `now`: they are heard of now, sections begin before what is done in
 /// them and end after it, and what this process heard before is published by their ends, what comes with them is not. Those of this report
 /// may have begun while the report before, of the last `sections`, was under way.
 fn span(now: Nanos, accesses: &LocalAccesses, sections: Nanos) -> (Nanos, Nanos) {
-    let released = now - Nanos(1);
-    let latest = now - Nanos(3);
+    let released = now - APART;
+    let done = released - APART;
+    let latest = done - APART;
     let (first, acquired) = (
         accesses.first.min(latest),
         accesses.first.max(sections).min(latest),
@@ -62,9 +67,7 @@ fn span(now: Nanos, accesses: &LocalAccesses, sections: Nanos) -> (Nanos, Nanos)
     match accesses.kind {
         LocalKind::Read | LocalKind::Write => within(first, released),
         LocalKind::Section => (acquired, released),
-        LocalKind::SectionRead | LocalKind::SectionWrite => {
-            within(acquired + Nanos(1), now - Nanos(2))
-        }
+        LocalKind::SectionRead | LocalKind::SectionWrite => within(acquired + APART, done),
         // After the grant, whenever that was recorded to have arrived, and before the release, which comes with this.
         LocalKind::GrantedRead => (now, now),
     }
