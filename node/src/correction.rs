@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::{Nanos, PhaseTimes};
 use dosmos_trace::Record;
-use dosmos_trace::clock::{Corrected, Correction};
+use dosmos_trace::clock::{Corrected, Correction, Corrections};
 
 /// The bound that is said holds for records of so much longer, so that not every batch says another one.
 const AHEAD: Nanos = Nanos::from_millis(1_500);
@@ -65,15 +65,31 @@ pub struct Corrector {
 }
 
 impl Corrector {
-    /// Goes on where an earlier start of the event manager ended: by what it corrected last, and the latest time that was.
-    pub fn after(by: ClockEstimate, until: Corrected) -> Self {
-        let last = Segment {
-            by,
-            held: (until.to > by.correct(until.local)).then_some(until),
-            until: until.local,
-        };
+    /// Goes on where earlier starts of the event manager ended: by how they corrected, and the latest time that was.
+    pub fn after(earlier: &Corrections, until: Corrected) -> Self {
+        let next = earlier.all().iter().skip(1).map(|c| c.begins);
+        let ends = next.map(|begins| begins.map_or(Nanos::ZERO, |b| b.local));
+        let all = earlier.all().iter().zip(ends.chain([until.local]));
+        let mut before: VecDeque<Segment> = all
+            .map(|(correction, until)| Segment {
+                by: correction.by,
+                held: correction.begins,
+                until,
+            })
+            .collect();
+        let mut last = before.pop_back();
+        if let Some(its) = last
+            && its.correct(its.until) < until.to
+        {
+            before.push_back(its);
+            last = Some(Segment {
+                held: Some(until),
+                ..its
+            });
+        }
         Self {
-            last: Some(last),
+            before,
+            last,
             ..Self::default()
         }
     }
@@ -163,13 +179,15 @@ impl Corrector {
             None => error.map(|_| Nanos::MAX)?,
         };
         let by = now.by;
-        if self.said.is_some_and(|s| s.by == by && error <= s.error) {
+        let begins = now.held;
+        if (self.said).is_some_and(|s| (s.by, s.begins) == (by, begins) && error <= s.error) {
             return None;
         }
         let later = by.error_at(by.until + AHEAD) - by.error;
         self.said = Some(Correction {
             by,
             error: error + later,
+            begins,
         });
         self.said
     }
@@ -376,7 +394,8 @@ mod tests {
         let expected = [second + 450, second + 600, second + 1_301];
         assert_eq!(corrected(&mut corrector, &starts), expected);
         // The event manager is started again, and its clock was set back meanwhile.
-        let mut after = Corrector::after(estimate(second, 900), corrector.until());
+        let mut said = of(estimate(second, 900));
+        let mut after = Corrector::after(&said, corrector.until());
         after.learn(estimate(second, -second.cast_signed() / 2));
         let starts = [second + 401, second + 403, 2 * second + 401, 4 * second];
         let half = second / 2;
@@ -388,11 +407,54 @@ mod tests {
         ];
         assert_eq!(corrected(&mut after, &starts[..3]), expected[..3]);
         // And again, while times are held back.
-        let by = *after.estimate().unwrap();
-        let mut again = Corrector::after(by, after.until());
-        again.learn(by);
+        after.said.into_iter().for_each(|c| said.add(c));
+        let mut again = Corrector::after(&said, after.until());
+        again.learn(*after.estimate().unwrap());
         assert_eq!(again.until(), after.until());
         assert_eq!(corrected(&mut again, &starts), expected);
+    }
+
+    fn of(by: ClockEstimate) -> Corrections {
+        let first = Correction {
+            by,
+            ..Correction::default()
+        };
+        [first].into_iter().collect()
+    }
+
+    #[test]
+    fn what_began_long_ago_is_corrected_as_it_was_then_by_any_start_of_the_event_manager() {
+        let tenth = 100_000_000;
+        let mut said = Corrections::default();
+        let mut until = Corrected::default();
+        // Each start has another clock, hears of what is given, and stores it at these times.
+        let mut start = |offset_ns: i64, starts: &[u64]| -> Vec<u64> {
+            let mut corrector = match said.last() {
+                None => Corrector::default(),
+                Some(_) => Corrector::after(&said, until),
+            };
+            corrector.learn(estimate(tenth, offset_ns));
+            let mut records: Vec<_> = starts.iter().map(|s| record(*s * tenth, 0)).collect();
+            said.add(corrector.correct(&mut records, &mut []).unwrap());
+            until = corrector.until();
+            records.iter().map(|r| r.start.0).collect()
+        };
+        let first = start(700, &[10, 15]);
+        let second = start(-10_000_000, &[20]);
+        let third = start(-300_000_000, &[12, 15, 17, 20, 30]);
+        let last = start(900, &[12, 17, 20, 22, 40]);
+        assert_eq!(third[0], 12 * tenth + 700);
+        assert_eq!((third[1], third[3]), (first[1], second[0]));
+        assert_eq!((last[0], last[1], last[2]), (third[0], third[2], second[0]));
+        let all = [
+            &first[..1],
+            &last[..1],
+            &first[1..],
+            &last[1..4],
+            &third[4..],
+            &last[4..],
+        ];
+        assert!(all.concat().is_sorted(), "{all:?}");
     }
 
     #[test]
@@ -420,7 +482,7 @@ mod tests {
     fn how_far_a_time_is_held_back_is_in_the_bound() {
         let second = 1_000_000_000;
         let mut corrector = Corrector::after(
-            estimate(second, 500),
+            &of(estimate(second, 500)),
             Corrected {
                 local: Nanos(second),
                 to: Nanos(second + 500),

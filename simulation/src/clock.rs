@@ -23,7 +23,7 @@ impl Clock {
 
     /// What it says at a true time.
     pub(crate) fn says(&self, now: u64) -> Nanos {
-        let since = i128::from(now - self.set);
+        let since = i128::from(now) - i128::from(self.set);
         let gained = (since * i128::from(self.ppm) / 1_000_000) as i64;
         Nanos((EPOCH + now).saturating_add_signed(self.ahead_ns + gained))
     }
@@ -31,6 +31,13 @@ impl Clock {
     /// Which clock it is.
     pub(crate) fn set_at(&self) -> u64 {
         self.says(self.set).0
+    }
+
+    /// True time at which it said that.
+    pub(crate) fn said(&self, says: Nanos) -> u64 {
+        let since = i128::from(says.0) - i128::from(self.set_at());
+        let since = since * 1_000_000 / i128::from(1_000_000 + self.ppm);
+        self.set.saturating_add_signed(since as i64)
     }
 
     /// True time at which it will say that, or a little later.
@@ -50,6 +57,9 @@ mod tests {
         for ppm in [-500, -1, 0, 20, 500] {
             let clock = Clock::new(7_000, -3_000_000, ppm);
             let now = 5_000_000_000;
+            for then in [0, 7_000, 1_000_000, now] {
+                assert!(clock.said(clock.says(then)).abs_diff(then) <= 1, "{ppm}");
+            }
             let awaited = clock.says(now) + Nanos::from_millis(60_000);
             let then = clock.when(awaited, now);
             assert!(clock.says(then) >= awaited, "{ppm}");

@@ -53,13 +53,27 @@ impl World {
         let Some(first) = relations.first().and_then(clock) else {
             return Ok(0);
         };
+        let all = relations.clocks.iter().filter(|c| c.moved_ns.is_some());
+        // From the first record of all that are related to the last.
+        let extents = stored.stores.iter().filter_map(|store| {
+            let manager = store.identity().emp;
+            let its = all.clone().any(|c| c.manager == manager);
+            let related = its || relations.first() == Some(manager);
+            let extent = store.describe().extent.filter(|_| related)?;
+            let clock = clock(manager)?;
+            Some((clock.said(extent.from), clock.said(extent.to)))
+        });
+        let whole = extents.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let Some((from, to)) = whole else {
+            return Ok(0);
+        };
         let mut related = 0;
-        for said in relations.clocks.iter().filter(|c| c.moved_ns.is_some()) {
+        for said in all {
             let Some(its) = clock(said.manager) else {
                 continue;
             };
             let mut apart = Nanos::ZERO;
-            for t in [self.now / 10, self.now / 2, self.now / 10 * 9] {
+            for t in [from, u64::midpoint(from, to), to] {
                 let (here, there) = (first.says(t), its.says(t));
                 let off = relations.time(said.manager, there).0.abs_diff(here.0);
                 if off > said.error.0 {

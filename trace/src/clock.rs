@@ -4,6 +4,9 @@ use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::{MpId, Nanos, Topology};
 use serde::{Deserialize, Serialize};
 
+/// Corrections of one start of a memory process that are remembered, for what began long ago.
+const REMEMBERED: usize = 64;
+
 /// By what the times of a memory process's records are corrected from here on, and the most that any of them is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Correction {
@@ -11,6 +14,9 @@ pub struct Correction {
     pub by: ClockEstimate,
     /// The bound; [`Nanos::MAX`]: nothing is known of the clock, and the times are as it has them.
     pub error: Nanos,
+    /// The latest time that was corrected before: this holds for later ones, and corrects none of them to before that. None: it is
+    /// the first.
+    pub begins: Option<Corrected>,
 }
 
 /// A time by the clock of a memory process, and what it was corrected to.
@@ -22,12 +28,43 @@ pub struct Corrected {
     pub to: Nanos,
 }
 
-impl Correction {
-    /// The same, which takes the place of `before`: the bound is that of all records so far.
-    #[must_use]
-    pub fn after(self, before: Option<&Self>) -> Self {
-        let error = before.map_or(self.error, |b| b.error.max(self.error));
-        Self { error, ..self }
+/// How the times of one start of a memory process were corrected: one correction after another, and the last with the bound of
+/// all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Corrections(Vec<Correction>);
+
+impl Corrections {
+    /// What is said next: another one, or a wider bound.
+    pub fn add(&mut self, said: Correction) {
+        let error = self.last().map_or(said.error, |l| l.error.max(said.error));
+        let known = |c: &Correction| (c.by, c.begins) == (said.by, said.begins);
+        if !self.0.iter().any(known) {
+            if self.0.len() == REMEMBERED {
+                self.0.remove(0);
+            }
+            self.0.push(said);
+        }
+        if let Some(last) = self.0.last_mut() {
+            last.error = error;
+        }
+    }
+
+    /// The last, with the bound of all records so far.
+    pub fn last(&self) -> Option<&Correction> {
+        self.0.last()
+    }
+
+    /// All that are remembered, in order.
+    pub fn all(&self) -> &[Correction] {
+        &self.0
+    }
+}
+
+impl FromIterator<Correction> for Corrections {
+    fn from_iter<T: IntoIterator<Item = Correction>>(said: T) -> Self {
+        let mut all = Self::default();
+        said.into_iter().for_each(|c| all.add(c));
+        all
     }
 }
 
@@ -65,6 +102,7 @@ impl ProcessClock {
         Correction {
             by,
             error: self.error.unwrap_or(Nanos::MAX),
+            begins: None,
         }
     }
 
@@ -103,5 +141,52 @@ pub fn apart(clocks: &[ProcessClock], topology: &Topology, a: MpId, b: MpId) -> 
             None => Apart::Unknown,
         },
         _ => Apart::Unsaid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(offset_ns: i64, error: u64, begins: u64) -> Correction {
+        let by = ClockEstimate {
+            offset_ns,
+            ..ClockEstimate::default()
+        };
+        let begins = Corrected {
+            local: Nanos(begins),
+            to: Nanos(begins),
+        };
+        Correction {
+            by,
+            error: Nanos(error),
+            begins: Some(begins),
+        }
+    }
+
+    #[test]
+    fn a_wider_bound_of_an_earlier_correction_is_one_of_the_last() {
+        let mut all = Corrections::default();
+        assert_eq!(all.last(), None);
+        // The same estimate twice, from two times on.
+        for next in [said(5, 20, 100), said(7, 10, 200), said(5, 10, 300)] {
+            all.add(next);
+        }
+        assert_eq!(all.last(), Some(&said(5, 20, 300)));
+        all.add(said(7, 40, 200));
+        let offsets: Vec<_> = all.all().iter().map(|c| c.by.offset_ns).collect();
+        assert_eq!(offsets, [5, 7, 5]);
+        assert_eq!(all.last(), Some(&said(5, 40, 300)));
+        let again: Corrections = all.all().iter().copied().collect();
+        assert_eq!(again, all);
+    }
+
+    #[test]
+    fn the_last_corrections_of_many_are_remembered() {
+        let many = (0..200).map(|n| said(n, 1, n.cast_unsigned()));
+        let all: Corrections = many.collect();
+        assert_eq!(all.all().len(), REMEMBERED);
+        assert_eq!(all.all()[0].by.offset_ns, 200 - REMEMBERED as i64);
+        assert_eq!(all.last(), Some(&said(199, 1, 199)));
     }
 }

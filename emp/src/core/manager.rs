@@ -14,7 +14,7 @@ use dosmos_proto::{
     Variable, wire,
 };
 use dosmos_trace::Record;
-use dosmos_trace::clock::Correction;
+use dosmos_trace::clock::Corrections;
 use dosmos_trace::meta::{MetaState, SecondaryContent};
 use dosmos_trace::selection::Selection;
 use dosmos_trace::store::{BatchMark, Commit, Event, Item, Snapshot};
@@ -121,7 +121,7 @@ impl Manager {
     /// Goes on after earlier starts, which corrected the times of these starts of memory processes.
     pub fn goes_on_after(
         &mut self,
-        corrections: impl IntoIterator<Item = ((MpId, u64), Correction)>,
+        corrections: impl IntoIterator<Item = ((MpId, u64), Corrections)>,
     ) {
         self.steps.know(corrections);
     }

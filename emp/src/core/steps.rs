@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 use dosmos_node::correction::Corrector;
 use dosmos_proto::clock::ClockEstimate;
 use dosmos_proto::{MpId, Nanos};
-use dosmos_trace::clock::{Corrected, Correction};
+use dosmos_trace::clock::{Corrected, Correction, Corrections};
 use dosmos_trace::store::{BatchMark, Event};
 
 /// What earlier starts of an event manager left, and how far the clock of this one is from theirs.
 #[derive(Debug, Default)]
 pub(super) struct Steps {
-    /// How starts of memory processes were corrected last.
-    earlier: BTreeMap<(MpId, u64), Correction>,
+    /// How starts of memory processes were corrected.
+    earlier: BTreeMap<(MpId, u64), Corrections>,
     /// Up to which of their times.
     until: BTreeMap<(MpId, u64), Corrected>,
     /// The most that is known.
@@ -34,7 +34,7 @@ impl Steps {
     }
 
     /// So did earlier starts correct the times of these starts of memory processes.
-    pub(super) fn know(&mut self, earlier: impl IntoIterator<Item = ((MpId, u64), Correction)>) {
+    pub(super) fn know(&mut self, earlier: impl IntoIterator<Item = ((MpId, u64), Corrections)>) {
         self.earlier = earlier.into_iter().collect();
     }
 
@@ -43,7 +43,7 @@ impl Steps {
     pub(super) fn corrector(&self, start: (MpId, u64), before: &Corrector) -> Corrector {
         let known = |start| self.earlier.get(start).filter(|c| is_known(c));
         if let (Some(known), Some(&until)) = (known(&start), self.until.get(&start)) {
-            return Corrector::after(known.by, until);
+            return Corrector::after(known, until);
         }
         let on_disk = self
             .until
@@ -56,7 +56,8 @@ impl Steps {
     /// A start of a memory process says what it makes of its clock. What is to be put into the log: if that shows a step, the
     /// bounds of what earlier starts corrected.
     pub(super) fn learn(&mut self, start: (MpId, u64), now: &ClockEstimate) -> Vec<Event> {
-        let Some(before) = self.earlier.get(&start).filter(|c| is_known(c)) else {
+        let before = self.earlier.get(&start).filter(|c| is_known(c));
+        let Some(before) = before.and_then(Corrections::last) else {
             return Vec::new();
         };
         let at = now.reference;
@@ -67,13 +68,13 @@ impl Steps {
         }
         self.step = Nanos(moved) + within;
         let known = self.earlier.iter().filter(|(_, c)| is_known(c));
-        known
-            .map(|(&(mp, incarnation), &correction)| Event::Clock {
-                mp,
-                incarnation,
-                correction: self.widen(correction),
-            })
-            .collect()
+        let last = known.filter_map(|(start, all)| Some((start, *all.last()?)));
+        last.map(|(&(mp, incarnation), correction)| Event::Clock {
+            mp,
+            incarnation,
+            correction: self.widen(correction),
+        })
+        .collect()
     }
 
     /// The same with the step in its bound.
@@ -86,8 +87,9 @@ impl Steps {
 }
 
 /// Whether anything is known of the clock.
-fn is_known(correction: &Correction) -> bool {
-    correction.error < Nanos::MAX
+fn is_known(corrections: &Corrections) -> bool {
+    let last = corrections.last();
+    last.is_some_and(|last| last.error < Nanos::MAX)
 }
 
 #[cfg(test)]
@@ -112,7 +114,12 @@ mod tests {
         Correction {
             by: estimate(at, offset_ns),
             error: Nanos(2_000),
+            begins: None,
         }
+    }
+
+    fn of(correction: Correction) -> Corrections {
+        [correction].into_iter().collect()
     }
 
     fn errors(events: &[Event]) -> Vec<(u32, u64)> {
@@ -138,7 +145,7 @@ mod tests {
         let mut steps = Steps::new(&[mark(0, 5 * SECOND), mark(1, 9 * SECOND)]);
         let next = steps.corrector((MpId(0), 8), &Corrector::default());
         assert_eq!(next.floor(), Nanos::ZERO, "nothing was known of its clock");
-        steps.know([((MpId(0), 7), correction(SECOND, 0))]);
+        steps.know([((MpId(0), 7), of(correction(SECOND, 0)))]);
         let next = steps.corrector((MpId(0), 8), &Corrector::default());
         assert_eq!(next.floor(), Nanos(5 * SECOND));
         let here = Corrector::following(Nanos(6 * SECOND));
@@ -156,9 +163,9 @@ mod tests {
         };
         let mut steps = Steps::default();
         steps.know([
-            ((MpId(0), 7), correction(SECOND, 50_000)),
-            ((MpId(1), 7), correction(SECOND, 0)),
-            ((MpId(2), 7), unknown),
+            ((MpId(0), 7), of(correction(SECOND, 50_000))),
+            ((MpId(1), 7), of(correction(SECOND, 0))),
+            ((MpId(2), 7), of(unknown)),
         ]);
         // A second later the old estimate may be off by 501 µs, so this may be the same clock.
         let same = estimate(2 * SECOND, 400_000);

@@ -5,7 +5,7 @@ use dosmos_proto::Nanos;
 /// Parts of a run, of each of which the narrowest bounds are kept.
 const WINDOWS: usize = 64;
 /// Two clocks drift apart by at most this part of the time (1,000 ppm: 500 each).
-const MOST_DRIFT: f64 = 1e-3;
+pub(super) const MOST_DRIFT: f64 = 1e-3;
 /// Steps of a search for a slope: each leaves two thirds.
 const STEPS: usize = 80;
 /// Bounds that leave no line, by more than this (nanoseconds), contradict each other; less is rounding.
@@ -34,8 +34,8 @@ pub(super) struct Bounds {
 pub(super) struct Line {
     pub(super) at_origin: f64,
     pub(super) drift: f64,
-    /// How far any other line that keeps within them is from this one during the run, in nanoseconds.
-    pub(super) error: f64,
+    /// The least and the most that any line within them drifts.
+    drifts: (f64, f64),
 }
 
 /// No line keeps within all bounds.
@@ -127,23 +127,30 @@ impl Bounds {
         let mut line = Line {
             at_origin: 0.0,
             drift: 0.0,
-            error: 0.0,
+            drifts,
         };
         if !(lowest <= 0.0 && 0.0 <= highest) {
             let (lowest, highest) = self.between(best);
             line.at_origin = f64::midpoint(lowest, highest);
             line.drift = best;
         }
+        Ok(Some(line))
+    }
+
+    /// How far any other line within the bounds is from this one, in nanoseconds, between two times since the origin.
+    pub(super) fn error(&self, line: &Line, (from, to): (f64, f64)) -> f64 {
+        let (least, most) = line.drifts;
+        let mut error: f64 = 0.0;
         // Lines are farthest apart at the beginning or at the end.
-        for at in [0.0, self.length.0 as f64] {
+        for at in [from, to] {
             let top = |d: f64| self.between(d).1 + d * at;
             let bottom = |d: f64| -(self.between(d).0 + d * at);
-            let top = top(highest_of(drifts.0, drifts.1, top));
-            let bottom = -bottom(highest_of(drifts.0, drifts.1, bottom));
+            let top = top(highest_of(least, most, top));
+            let bottom = -bottom(highest_of(least, most, bottom));
             let here = line.at_origin + line.drift * at;
-            line.error = line.error.max(top - here).max(here - bottom);
+            error = error.max(top - here).max(here - bottom);
         }
-        Ok(Some(line))
+        error
     }
 }
 
@@ -214,13 +221,14 @@ mod tests {
             let Some(line) = bounds.line().unwrap() else {
                 continue;
             };
+            let error = bounds.error(&line, (0.0, length as f64));
             for at in [0, length / 3, length] {
                 let truth = ahead + drift * at as f64;
                 let said = line.at_origin + line.drift * at as f64;
                 let off = (truth - said).abs();
-                assert!(off <= line.error + 1.0, "seed {seed}: {off}, {line:?}");
+                assert!(off <= error + 1.0, "seed {seed}: {off}, {line:?}");
             }
-            narrow += u32::from(line.error < 300_000.0);
+            narrow += u32::from(error < 300_000.0);
             assert!(seed % 4 > 0 || (line.at_origin, line.drift) == (0.0, 0.0));
         }
         assert!(narrow > 100, "{narrow} lines are known well");

@@ -21,10 +21,13 @@ use crate::query::{Catalog, Filter};
 use crate::record::{Op, Record};
 use crate::store::{StoreSource, records_in_order};
 use evidence::Evidence;
-use line::Line;
+use line::{Bounds, Line};
 
 /// Records between two questions whether to go on.
 const ASK_EVERY: u64 = 1 << 16;
+
+/// The time of the first record and that of the last.
+type Extent = (Nanos, Nanos);
 
 /// From the time of one clock to that of another: each time since `origin` is stretched and moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,6 +61,14 @@ impl Map {
             moved: self.moved * next.stretch + next.moved,
         }
     }
+
+    fn back(&self) -> Self {
+        Self {
+            origin: self.origin,
+            stretch: 1.0 / self.stretch,
+            moved: -self.moved / self.stretch,
+        }
+    }
 }
 
 /// How the clock of an event manager relates to that of the first.
@@ -69,7 +80,7 @@ pub struct Related {
     pub moved_ns: Option<i64>,
     /// How much that grows, in nanoseconds per second.
     pub grows_ppb: i64,
-    /// The most that moved times are off, during the run.
+    /// The most that moved times are off, from the first record of all that are related to the last.
     pub error: Nanos,
 }
 
@@ -92,15 +103,16 @@ impl Relations {
         complete: bool,
         mut go_on: impl FnMut() -> ControlFlow<()>,
     ) -> Self {
-        let mut begins: BTreeMap<EmpId, Nanos> = BTreeMap::new();
+        let mut extents: BTreeMap<EmpId, Extent> = BTreeMap::new();
         let mut length = Nanos::ZERO;
         for store in stores {
             let Some(extent) = store.describe().extent else {
                 continue;
             };
             length = length.max(extent.length());
-            begins.insert(store.identity().emp, extent.from);
+            extents.insert(store.identity().emp, (extent.from, extent.to));
         }
+        let begins: BTreeMap<EmpId, Nanos> = extents.iter().map(|(&m, e)| (m, e.0)).collect();
         let Some(origin) = begins.values().next().copied() else {
             return Self::default();
         };
@@ -141,36 +153,75 @@ impl Relations {
                 false => ControlFlow::Continue(()),
             }
         });
-        Self::from_lines(&evidence.bounds(), &begins, origin)
+        Self::from_bounds(&evidence.bounds(), &extents, origin)
     }
 
     /// From the bounds of each two to all together, by the shortest ways: errors add up.
-    fn from_lines(
-        bounds: &BTreeMap<evidence::Pair, line::Bounds>,
-        begins: &BTreeMap<EmpId, Nanos>,
+    fn from_bounds(
+        bounds: &BTreeMap<evidence::Pair, Bounds>,
+        extents: &BTreeMap<EmpId, Extent>,
         origin: Nanos,
     ) -> Self {
-        let mut found = Self::default();
-        let mut lines: BTreeMap<(EmpId, EmpId), (Map, f64)> = BTreeMap::new();
+        let mut contradictions = Vec::new();
+        let mut edges: BTreeMap<evidence::Pair, Edge<'_>> = BTreeMap::new();
         for (&(a, b), bounds) in bounds {
             match bounds.line() {
                 Ok(Some(line)) => {
-                    let own = begins.get(&a).copied().unwrap_or(origin);
-                    let (from_a, to_a) = maps(&line, own, origin);
-                    lines.insert((a, b), (from_a, line.error));
-                    lines.insert((b, a), (to_a, line.error));
+                    let begins = extents.get(&a).map_or(origin, |e| e.0);
+                    edges.insert((a, b), Edge::new(bounds, line, begins, origin));
                 }
                 Ok(None) => {}
-                Err(line::Contradiction) => found.contradictions.push((a, b)),
+                Err(line::Contradiction) => contradictions.push((a, b)),
             }
         }
+        // How long the run is by one clock is only known when the others are related to it.
+        let roughly = Self::from_edges(&edges, extents, |a| {
+            extents.get(&a).copied().unwrap_or((origin, origin))
+        });
+        let whole = roughly.whole(extents);
+        let by_its_clock = |a| {
+            let (from, to) = whole?;
+            let back = roughly.maps.get(&a)?.back();
+            Some((back.of(from), back.of(to)))
+        };
+        let exactly = Self::from_edges(&edges, extents, |a| {
+            by_its_clock(a).unwrap_or((origin, origin))
+        });
+        Self {
+            contradictions,
+            ..exactly
+        }
+    }
+
+    /// From the first record of all stores that are related to the last, by the clock of the first.
+    fn whole(&self, extents: &BTreeMap<EmpId, Extent>) -> Option<Extent> {
+        let moved = extents.iter().filter_map(|(manager, (from, to))| {
+            let map = self.maps.get(manager)?;
+            Some((map.of(*from), map.of(*to)))
+        });
+        moved.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+    }
+
+    /// `during`: the time for which errors hold, by the clock of an event manager.
+    fn from_edges(
+        edges: &BTreeMap<evidence::Pair, Edge<'_>>,
+        extents: &BTreeMap<EmpId, Extent>,
+        during: impl Fn(EmpId) -> Extent,
+    ) -> Self {
+        let mut found = Self::default();
+        let mut ways: BTreeMap<(EmpId, EmpId), (Map, f64)> = BTreeMap::new();
+        for (&(a, b), edge) in edges {
+            let error = edge.error(during(a));
+            ways.insert((a, b), (edge.there, error));
+            ways.insert((b, a), (edge.there.back(), error));
+        }
         let mut errors: BTreeMap<EmpId, f64> = BTreeMap::new();
-        let Some(&first) = begins.keys().next() else {
+        let Some(&first) = extents.keys().next() else {
             return found;
         };
         errors.insert(first, 0.0);
         found.maps.insert(first, Map::NONE);
-        let mut open: BTreeSet<EmpId> = begins.keys().copied().collect();
+        let mut open: BTreeSet<EmpId> = extents.keys().copied().collect();
         let nearest = |open: &BTreeSet<EmpId>, errors: &BTreeMap<EmpId, f64>| {
             let known = open.iter().filter_map(|m| Some((*m, *errors.get(m)?)));
             known.min_by(|a, b| a.1.total_cmp(&b.1))
@@ -179,7 +230,7 @@ impl Relations {
             open.remove(&here);
             let from_here = found.maps.get(&here).copied().unwrap_or(Map::NONE);
             for &there in &open {
-                let Some((map, more)) = lines.get(&(there, here)) else {
+                let Some((map, more)) = ways.get(&(there, here)) else {
                     continue;
                 };
                 let by_here = error + more;
@@ -189,7 +240,7 @@ impl Relations {
                 }
             }
         }
-        for (&manager, &begin) in begins.iter().skip(1) {
+        for (&manager, &(begin, _)) in extents.iter().skip(1) {
             let map = found.maps.get(&manager);
             found.clocks.push(Related {
                 manager,
@@ -238,21 +289,98 @@ impl Relations {
     }
 }
 
-/// From the clock of the one to that of the other, and back; the line tells how far the other is ahead, from `begins` on.
-fn maps(line: &Line, begins: Nanos, origin: Nanos) -> (Map, Map) {
-    // The same line from the common origin on.
-    let since = (i128::from(origin.0) - i128::from(begins.0)) as f64;
-    let ahead = line.at_origin + line.drift * since;
-    let stretch = 1.0 + line.drift;
-    let there = Map {
-        origin,
-        stretch,
-        moved: ahead,
-    };
-    let back = Map {
-        origin,
-        stretch: 1.0 / stretch,
-        moved: -ahead / stretch,
-    };
-    (there, back)
+/// What relates the clocks of two event managers.
+#[derive(Debug)]
+struct Edge<'a> {
+    bounds: &'a Bounds,
+    line: Line,
+    /// When the run begins by the first of them, from which on the line counts.
+    begins: Nanos,
+    /// From the clock of the first to that of the second.
+    there: Map,
+}
+
+impl<'a> Edge<'a> {
+    fn new(bounds: &'a Bounds, line: Line, begins: Nanos, origin: Nanos) -> Self {
+        // The same line from the common origin on.
+        let since = (i128::from(origin.0) - i128::from(begins.0)) as f64;
+        let there = Map {
+            origin,
+            stretch: 1.0 + line.drift,
+            moved: line.at_origin + line.drift * since,
+        };
+        Self {
+            bounds,
+            line,
+            begins,
+            there,
+        }
+    }
+
+    /// The most that a time of the first, or one of the second that is the same, is off between two times.
+    fn error(&self, (from, to): (Nanos, Nanos)) -> f64 {
+        let since = |at: Nanos| (i128::from(at.0) - i128::from(self.begins.0)) as f64;
+        let ahead = self.bounds.error(&self.line, (since(from), since(to)));
+        // So far is the clock of the second off; what is a time by the first may be off by what that drifts meanwhile, too.
+        ahead / (1.0 - line::MOST_DRIFT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+    const MS: f64 = 1e6;
+
+    /// By how much a clock is ahead, and what it gains in a second.
+    type Clock = (i64, f64);
+
+    fn says((ahead, gains): Clock, at: u64) -> Nanos {
+        Nanos(at).shifted(ahead + (at as f64 * gains) as i64)
+    }
+
+    /// What is known of how far `other` is ahead of `one` at these times: within a millisecond.
+    fn bounds(one: Clock, other: Clock, times: &[u64], (begins, ends): Extent) -> Bounds {
+        let mut bounds = Bounds::new(begins, ends - begins);
+        for &at in times {
+            let (here, there) = (says(one, at), says(other, at));
+            let ahead = there.0 as f64 - here.0 as f64;
+            bounds.at_most(here, ahead + MS);
+            bounds.at_least(here, ahead - MS);
+        }
+        bounds
+    }
+
+    #[test]
+    fn errors_hold_from_the_first_record_of_any_store_to_the_last() {
+        let clocks: [Clock; 3] = [(0, 0.0), (7_000_000_000, 300e-6), (-3_000_000_000, -200e-6)];
+        let ran = [(120, 124), (100, 123), (119, 160)];
+        let extents: Vec<Extent> = (clocks.iter().zip(ran))
+            .map(|(c, (from, to))| (says(*c, from * SECOND), says(*c, to * SECOND)))
+            .collect();
+        let times = [120 * SECOND, 121 * SECOND, 122 * SECOND];
+        let of = |a: usize, b: usize| bounds(clocks[a], clocks[b], &times, extents[a]);
+        let all: BTreeMap<evidence::Pair, Bounds> = [
+            ((EmpId(0), EmpId(1)), of(0, 1)),
+            ((EmpId(1), EmpId(2)), of(1, 2)),
+        ]
+        .into_iter()
+        .collect();
+        let origin = extents[0].0;
+        let extents = (0..).map(EmpId).zip(extents).collect();
+        let relations = Relations::from_bounds(&all, &extents, origin);
+        assert_eq!(relations.clocks.len(), 2);
+        for related in &relations.clocks {
+            let clock = clocks[related.manager.index()];
+            for at in [100, 120, 124, 160] {
+                let said = relations.time(related.manager, says(clock, at * SECOND));
+                // Any line within the bounds may be the true one.
+                let far = Nanos((122_u64.abs_diff(at) * 1_000_000).max(1_000_000));
+                let off = Nanos(said.0.abs_diff(at * SECOND));
+                assert!(off <= related.error, "{at}: {off}, {related:?}");
+                assert!(far <= related.error, "{at}: {related:?}");
+            }
+        }
+    }
 }

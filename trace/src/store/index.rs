@@ -15,7 +15,7 @@ use super::imported::Imported;
 use super::ledger::Extent;
 use super::manifest::Removed;
 use crate::chunk::Summary;
-use crate::clock::{Correction, ProcessClock};
+use crate::clock::{Corrections, ProcessClock};
 use crate::query::{BarrierName, Completeness, TimeRange};
 use crate::selection::Selection;
 
@@ -95,7 +95,7 @@ pub(super) struct Index {
     /// Starts of memory processes that reported here, and whether they said that they had reported everything.
     reports: BTreeMap<(MpId, u64), bool>,
     /// How the times of each start of a memory process were corrected at last, with the bound of all so far.
-    clocks: BTreeMap<(MpId, u64), Correction>,
+    clocks: BTreeMap<(MpId, u64), Corrections>,
     /// What the file said that the records come from, if they do.
     pub(super) imported: Option<Imported>,
     /// Where application processes' time went, by process and phase.
@@ -155,9 +155,8 @@ impl Index {
                 incarnation,
                 correction,
             } => {
-                let start = (*mp, *incarnation);
-                let correction = correction.after(self.clocks.get(&start));
-                self.clocks.insert(start, correction);
+                let all = self.clocks.entry((*mp, *incarnation)).or_default();
+                all.add(*correction);
             }
             Event::Times(piece) => self.times(piece),
             Event::Processor {
@@ -180,15 +179,16 @@ impl Index {
         }
     }
 
-    /// How the times of each start of a memory process were corrected last.
-    pub(super) fn corrections(&self) -> &BTreeMap<(MpId, u64), Correction> {
+    /// How the times of each start of a memory process were corrected.
+    pub(super) fn corrections(&self) -> &BTreeMap<(MpId, u64), Corrections> {
         &self.clocks
     }
 
     /// What is known of the clocks of the memory processes, by number.
     pub(super) fn clocks(&self) -> Vec<ProcessClock> {
         let mut clocks: BTreeMap<MpId, ProcessClock> = BTreeMap::new();
-        for (&(mp, _), corrected) in &self.clocks {
+        let all = self.clocks.iter();
+        for (mp, corrected) in all.filter_map(|((mp, _), all)| Some((*mp, all.last()?))) {
             let its = ProcessClock::new(mp, corrected);
             let its = clocks.get(&mp).map_or(its, |before| its.after(before));
             clocks.insert(mp, its);
@@ -381,10 +381,12 @@ impl Index {
             time,
         });
         let clocks = self.clocks.iter();
-        let clocks = clocks.map(|(&(mp, incarnation), &correction)| Event::Clock {
-            mp,
-            incarnation,
-            correction,
+        let clocks = clocks.flat_map(|(&(mp, incarnation), all)| {
+            all.all().iter().map(move |&correction| Event::Clock {
+                mp,
+                incarnation,
+                correction,
+            })
         });
         variables
             .chain(barriers)

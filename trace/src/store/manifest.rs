@@ -13,7 +13,7 @@ use super::ledger::Extent;
 use crate::run::RunId;
 
 /// Version of the layout of a store.
-const FORMAT: u32 = 9;
+const FORMAT: u32 = 10;
 const FILE: &str = "manifest.json";
 /// What a writer that was killed at once may leave.
 const BEFORE_MANIFEST: [&str; 2] = ["lock", ".manifest.json.new"];

@@ -12,7 +12,7 @@ use super::index::{ChunkRef, Index};
 use super::manifest::Identity;
 use super::scan::{self, Scanned};
 use crate::chunk::{Chunk, ChunkError, Summary, Tally};
-use crate::clock::Correction;
+use crate::clock::Corrections;
 use crate::query::{
     Breakdown, Catalog, Completeness, Filter, Histogram, HistogramQuery, History, HistoryPoint,
     HistoryQuery, OriginCounts, QueryError, Records, TimeRange, causality, gather,
@@ -136,8 +136,8 @@ impl StoreView {
         })
     }
 
-    /// How the times of each start of a memory process were corrected last, with the bound of all of them.
-    pub fn corrections(&self) -> BTreeMap<(MpId, u64), Correction> {
+    /// How the times of each start of a memory process were corrected.
+    pub fn corrections(&self) -> BTreeMap<(MpId, u64), Corrections> {
         self.read(|index| index.corrections().clone())
     }
 
