@@ -337,6 +337,15 @@ impl Locks {
         ends.push((end.ap, end.start, version));
     }
 
+    /// One that serves what has replicas ended the section of a grant. That is asked for again when who serves it seems lost, so that
+    /// it may have been an earlier grant from the same version, which never arrived.
+    pub(crate) fn a_grant_ended(&mut self, end: &Record) {
+        let section = self.section(end.ap, end.object).map(|s| s.acquire);
+        if section.is_some_and(|s| s.version <= end.version && s.peer == end.peer) {
+            self.may_be_over(end.ap, end.object);
+        }
+    }
+
     /// The owner ended the section of a process without a release. `pending` takes back its grant, from the version that is known
     /// of it, if that does not count yet.
     pub(crate) fn ended_by_owner(
@@ -351,7 +360,6 @@ impl Locks {
             .position(|(ap, at, _)| (*ap, *at) == (end.ap, end.start));
         let from = known.map(|at| ends.swap_remove(at).2);
         let section = self.section(end.ap, end.object);
-        // Of a variable with replicas, one that served it before may hear late that its grant is void.
         let another = |s: &Section| {
             let granted = from.is_some_and(|version| version != s.acquire.version);
             granted || s.acquire.version > end.version || s.acquire.peer != end.peer

@@ -255,11 +255,11 @@ impl Verifier {
     fn begin(&mut self, step: Step) {
         let (slot, record) = (step.slot, &step.record);
         if record.side == Side::Owner {
+            if self.context.found.names().has_replicas(record.object.var) {
+                return self.locks.a_grant_ended(record);
+            }
             let steps = &mut self.steps;
-            // What has replicas is asked for again, so that it may be an earlier grant that was ended.
-            let repeated = self.context.found.names().has_replicas(record.object.var);
-            let pending =
-                |of: Option<u64>| (!repeated).then(|| steps.take_back_grant(slot, record, of))?;
+            let pending = |of: Option<u64>| steps.take_back_grant(slot, record, of);
             return self.locks.ended_by_owner(slot, record, pending);
         }
         if record.flags.first {

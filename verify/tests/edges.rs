@@ -79,6 +79,20 @@ fn a_grant_of_a_variable_with_replicas_may_be_one_that_was_asked_for_again() {
     assert_eq!(kinds_but_unserved(&verdict), []);
 }
 
+/// Its clock is another: what it ended was granted before, and never arrived, or later, and was not waited for.
+#[test]
+fn an_end_by_one_that_serves_what_has_replicas_may_be_of_another_grant_than_that_of_the_section() {
+    for version in [0, 1] {
+        let run = [
+            acquire(1, X, 100),
+            release(1, X, 150).failed().at_owner().version(version),
+            release(1, X, 300).version(2),
+        ];
+        let verdict = judge_with(with_x(replicated), run);
+        assert_eq!(kinds_but_unserved(&verdict), []);
+    }
+}
+
 #[test]
 fn an_end_by_one_that_served_the_object_before_changes_nothing_for_a_section_that_another_granted()
 {
