@@ -104,6 +104,8 @@ struct Process {
     /// Up to where it was told that what it wrote may not be published.
     told: Known,
     seen: Known,
+    /// When it was last stopped and went on: until then it could not hear of anything.
+    went_on: u64,
 }
 
 /// What happened.
@@ -292,13 +294,19 @@ impl History {
         self.disturb();
     }
 
+    /// A process that was stopped goes on.
+    pub(crate) fn went_on(&mut self, a: usize, now: u64) {
+        self.processes[a].went_on = now;
+    }
+
     /// An object of which an operation gave a result was not lost when it was asked.
     fn not_lost(&mut self, a: usize, id: ObjectId, asked: u64, what: &str) {
         /// Copies may be read as long as their lease runs.
         const LEASE: u64 = 2_300_000_000;
         self.operations += 1;
         let object = &self.objects[&id];
-        let late = object.lost.is_some_and(|at| asked > at + LEASE);
+        let heard = |lost: u64| lost.max(self.processes[a].went_on) + LEASE;
+        let late = object.lost.is_some_and(|lost| asked > heard(lost));
         let name = object.name.clone();
         self.must(!late, || format!("ap{a}: {what} of {name}, which was lost"));
     }

@@ -8,7 +8,7 @@ use dosmos_proto::wire::{
 };
 
 /// Least time between two messages of one connection, in ns: to handle one takes that long, so any clock tells them apart.
-const APART: u64 = 100;
+pub(crate) const APART: u64 = 100;
 
 /// A process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -159,7 +159,7 @@ impl Barriers {
         }
         let full = opening.arrived.len() == n;
         if full {
-            left_early(&opening.arrived, found);
+            left_early(&opening.arrived, &barrier.failed, found);
         }
         order.next_phase(ap);
         full
@@ -232,11 +232,16 @@ impl Barriers {
 }
 
 /// Whether one of those that passed an opening together left before another came.
-fn left_early(arrived: &[Record], found: &mut Found) {
+fn left_early(arrived: &[Record], failed: &FxHashMap<ApId, Failed>, found: &mut Found) {
     let Some(last) = arrived.iter().max_by_key(|r| r.start) else {
         return;
     };
+    let failed = failed.get(&last.ap);
     for early in arrived.iter().filter(|r| r.end() < last.start) {
+        if failed.is_some_and(|f| f.may_have_counted(&[*early], found.names())) {
+            found.doubt(Question::GaveUp, last.object.var);
+            continue;
+        }
         let apart = last.start - early.end();
         let Some(error) = found.names().clock_error(early.mp, last.mp) else {
             found.doubt(Question::Clocks, last.object.var);

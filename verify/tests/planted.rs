@@ -424,6 +424,19 @@ fn a_barrier_that_opens_as_a_participant_gives_up_is_undecided() {
     assert!(why.contains("arrival"), "{why}");
 }
 
+/// It came before the others left, was cut off as the barrier opened, and came again to hear that it had.
+#[test]
+fn a_participant_that_gave_up_may_have_come_before_the_others_left() {
+    let late = 200 + Nanos::from(SECOND).0;
+    let mut run = all_at(1, 100);
+    run.extend([barrier(0, 2, (200, 210)), barrier(1, 2, (200, 210))]);
+    run.push(barrier(2, 0, (190, late)).failed());
+    run.push(barrier(2, 2, (late, late + 10)));
+    let verdict = judge(&planted(run));
+    assert_eq!(verdict.state, State::Undecided, "{verdict:#?}");
+    assert!(verdict.violations.is_empty(), "{verdict:#?}");
+}
+
 /// It gave up, and did not come again.
 fn gave_up_for(apart: Duration) -> Vec<Made> {
     let mut run = all_at(1, 100);

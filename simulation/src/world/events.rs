@@ -37,7 +37,8 @@ impl World {
         let Some(Reverse(Queued(at, _, start, event))) = self.queue.pop() else {
             return;
         };
-        self.now = at;
+        // Some handled what had waited for it.
+        self.now = at.max(self.now);
         if start != self.start_of(&event) {
             return;
         }

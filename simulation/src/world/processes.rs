@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::coroutine::Coroutine;
 use crate::manager::EventManager;
 use crate::memory::Memory;
-use crate::network::{Message, Pid};
+use crate::network::{APART, Message, Pid};
 use crate::plan::Kind;
 use crate::program::{Part, Program};
 
@@ -201,6 +201,13 @@ impl World {
         process.stopped = false;
         let held = std::mem::take(&mut process.held);
         self.say(|| format!("{pid:?} goes on"));
-        held.into_iter().for_each(|event| self.happen(event));
+        if let Pid::Ap(a) = pid {
+            self.common.history().went_on(a, self.now);
+        }
+        for event in held {
+            self.happen(event);
+            // To handle one takes that long, also of those that are there together.
+            self.now += APART;
+        }
     }
 }
