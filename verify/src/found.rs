@@ -38,6 +38,8 @@ pub(crate) enum Question {
     UnknownBarrier,
     /// Openings that may have counted somebody who had given up.
     GaveUp,
+    /// Sections that were released, and that had ended before, or another one had.
+    Ended,
 }
 
 #[derive(Debug)]
@@ -282,6 +284,12 @@ fn doubt(question: Question, name: &str, count: u64) -> Doubt {
             "a process came and gave up waiting there before an opening without it, and its record does not say whether its \
              arrival still counted",
             "a run in which no process gives up at a barrier",
+        ),
+        Question::Ended => (
+            format!("whether a section of {name} that had ended was released"),
+            "who serves it ended a section of a process that seemed to be lost, and what has replicas may be granted twice, so that \
+             its record does not say which section",
+            "a run in which no memory or link process is lost",
         ),
     };
     Doubt {

@@ -32,6 +32,8 @@ struct Section {
     highest: u64,
     /// A release of it failed: it may be over.
     may_be_over: bool,
+    /// One that serves its object ended it, or another one of its process.
+    may_have_ended: bool,
 }
 
 impl Section {
@@ -199,6 +201,7 @@ impl Locks {
             wrote: None,
             highest: acquire.version,
             may_be_over: false,
+            may_have_ended: false,
         });
     }
 
@@ -306,6 +309,9 @@ impl Locks {
             lock.unversioned = true;
             found.doubt(Question::Unversioned, object.var);
         }
+        if section.as_ref().is_some_and(|s| s.may_have_ended) {
+            found.doubt(Question::Ended, object.var);
+        }
         if !lock.unversioned {
             match &section {
                 Some(section) => lock.check_release(release, section, last_read, found),
@@ -340,9 +346,13 @@ impl Locks {
     /// One that serves what has replicas ended the section of a grant. That is asked for again when who serves it seems lost, so that
     /// it may have been an earlier grant from the same version, which never arrived.
     pub(crate) fn a_grant_ended(&mut self, end: &Record) {
-        let section = self.section(end.ap, end.object).map(|s| s.acquire);
-        if section.is_some_and(|s| s.version <= end.version && s.peer == end.peer) {
-            self.may_be_over(end.ap, end.object);
+        let its = |s: &&mut Section| {
+            let from = s.acquire;
+            s.object == end.object && from.version <= end.version && from.peer == end.peer
+        };
+        for section in self.open[end.ap.index()].iter_mut().filter(its) {
+            section.may_be_over = true;
+            section.may_have_ended = true;
         }
     }
 

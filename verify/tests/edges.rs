@@ -90,6 +90,9 @@ fn an_end_by_one_that_serves_what_has_replicas_may_be_of_another_grant_than_that
         ];
         let verdict = judge_with(with_x(replicated), run);
         assert_eq!(kinds_but_unserved(&verdict), []);
+        let doubts = verdict.doubts.iter();
+        let asked = doubts.filter(|d| d.question.contains("had ended")).count();
+        assert_eq!(asked, 1, "{:?}", verdict.doubts);
     }
 }
 
