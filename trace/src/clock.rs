@@ -38,7 +38,10 @@ impl Corrections {
     pub fn add(&mut self, said: Correction) {
         let error = self.last().map_or(said.error, |l| l.error.max(said.error));
         let known = |c: &Correction| (c.by, c.begins) == (said.by, said.begins);
-        if !self.0.iter().any(known) {
+        let begins = |c: &Correction| c.begins.map(|b| b.local);
+        // A bound may be of one that is not remembered any more.
+        let forgotten = self.last().is_some_and(|l| begins(&said) < begins(l));
+        if !forgotten && !self.0.iter().any(known) {
             if self.0.len() == REMEMBERED {
                 self.0.remove(0);
             }
@@ -49,7 +52,7 @@ impl Corrections {
         }
     }
 
-    /// The last, with the bound of all records so far.
+    /// The last one; its bound is that of all records so far.
     pub fn last(&self) -> Option<&Correction> {
         self.0.last()
     }
@@ -184,9 +187,11 @@ mod tests {
     #[test]
     fn the_last_corrections_of_many_are_remembered() {
         let many = (0..200).map(|n| said(n, 1, n.cast_unsigned()));
-        let all: Corrections = many.collect();
+        let mut all: Corrections = many.collect();
         assert_eq!(all.all().len(), REMEMBERED);
         assert_eq!(all.all()[0].by.offset_ns, 200 - REMEMBERED as i64);
         assert_eq!(all.last(), Some(&said(199, 1, 199)));
+        all.add(said(3, 50, 3));
+        assert_eq!(all.last(), Some(&said(199, 50, 199)));
     }
 }

@@ -321,7 +321,7 @@ impl<'a> Edge<'a> {
     fn error(&self, (from, to): (Nanos, Nanos)) -> f64 {
         let since = |at: Nanos| (i128::from(at.0) - i128::from(self.begins.0)) as f64;
         let ahead = self.bounds.error(&self.line, (since(from), since(to)));
-        // So far is the clock of the second off; what is a time by the first may be off by what that drifts meanwhile, too.
+        // That is at one time by the first clock. For one time by the second it is longer by what the clocks drift apart meanwhile.
         ahead / (1.0 - line::MOST_DRIFT)
     }
 }

@@ -94,7 +94,7 @@ pub(super) struct Index {
     selections: BTreeMap<MpId, Vec<(u64, Selection)>>,
     /// Starts of memory processes that reported here, and whether they said that they had reported everything.
     reports: BTreeMap<(MpId, u64), bool>,
-    /// How the times of each start of a memory process were corrected at last, with the bound of all so far.
+    /// How the times of each start of a memory process were corrected.
     clocks: BTreeMap<(MpId, u64), Corrections>,
     /// What the file said that the records come from, if they do.
     pub(super) imported: Option<Imported>,
