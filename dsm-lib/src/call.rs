@@ -52,6 +52,8 @@ struct Sent<T> {
     operation: Operation,
     answer: Answer,
     decode: Decode<T>,
+    /// It synchronises: its end is also that of posted calls, whose errors are its own. Not if it was posted itself.
+    settles: bool,
 }
 
 impl<T> Call<T> {
@@ -82,6 +84,7 @@ impl<T> Call<T> {
     pub(crate) fn sent(
         operation: Operation,
         answer: Answer,
+        settles: bool,
         decode: impl FnOnce(&Operation, Reply) -> Result<T> + Send + 'static,
     ) -> Self {
         let decode = |operation: &Operation, outcome: Result<Reply>| decode(operation, outcome?);
@@ -90,6 +93,7 @@ impl<T> Call<T> {
                 operation,
                 answer,
                 decode: Box::new(decode),
+                settles,
             }),
         }
     }
@@ -168,9 +172,18 @@ impl Call<()> {
 }
 
 impl<T> Sent<T> {
-    fn wait(self) -> Result<T> {
+    fn wait(mut self) -> Result<T> {
         let outcome = self.answer.wait();
-        (self.decode)(&self.operation, outcome)
+        self.finish(outcome)
+    }
+
+    fn finish(self, outcome: Result<Reply>) -> Result<T> {
+        let result = (self.decode)(&self.operation, outcome);
+        if !self.settles {
+            return result;
+        }
+        let settled = self.answer.shared.posted.settle();
+        result.and_then(|value| settled.map(|()| value))
     }
 }
 
@@ -200,7 +213,7 @@ impl<T> Future for Call<T> {
                     self.step = Step::Sent(sent);
                     Poll::Pending
                 }
-                Poll::Ready(outcome) => Poll::Ready((sent.decode)(&sent.operation, outcome)),
+                Poll::Ready(outcome) => Poll::Ready(sent.finish(outcome)),
             },
             // Finished; nothing will wake the caller, as with any future polled after its end.
             Step::Over => Poll::Pending,
@@ -261,14 +274,14 @@ impl Answer {
         }
     }
 
-    fn wait(mut self) -> Result<Reply> {
+    fn wait(&mut self) -> Result<Reply> {
         if open_edits::is_open() {
             return Err(Error::EditOpen {
                 what: self.operation.to_string(),
             });
         }
         let mut unconcerned = Context::from_waker(Waker::noop());
-        if let Poll::Ready(outcome) = Pin::new(&mut self).poll(&mut unconcerned) {
+        if let Poll::Ready(outcome) = Pin::new(&mut *self).poll(&mut unconcerned) {
             return outcome;
         }
         if is_driving() {
@@ -278,7 +291,7 @@ impl Answer {
         }
         self.want();
         let shared = self.shared.clone();
-        match shared.carrier.drive(&mut self) {
+        match shared.carrier.drive(&mut *self) {
             Some(outcome) => outcome,
             None => {
                 shared.carrier.wait_on_executor();

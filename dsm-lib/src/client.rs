@@ -107,15 +107,7 @@ impl Client {
         );
         let submitted = self.shared.submit(operation.clone(), body, deadline);
         let answer = Answer::new(operation.clone(), submitted, self.shared.clone());
-        let call = Call::sent(operation, answer, decode);
-        if !synchronises || !self.shared.posted.are_there() {
-            return call;
-        }
-        let shared = self.shared.clone();
-        call.then(move |result| {
-            let settled = shared.posted.settle();
-            result.and_then(|value| settled.map(|()| value))
-        })
+        Call::sent(operation, answer, synchronises, decode)
     }
 
     pub(crate) fn me(&self) -> &Target {

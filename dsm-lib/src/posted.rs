@@ -30,16 +30,15 @@ impl Posted {
 
 /// The posted calls of a session.
 #[derive(Default)]
-pub(crate) struct PostedCalls(Mutex<Vec<Posted>>);
+pub(crate) struct PostedCalls {
+    all: Mutex<Vec<Posted>>,
+    /// Held by whoever looks at them: nobody else finds fewer than there are meanwhile, and misses an error.
+    looking: Mutex<()>,
+}
 
 impl PostedCalls {
-    /// Each step on it is complete, so a panic elsewhere spoils nothing.
     fn lock(&self) -> MutexGuard<'_, Vec<Posted>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn are_there(&self) -> bool {
-        !self.lock().is_empty()
+        unspoilt(&self.all)
     }
 
     /// Whether the next should be waited for.
@@ -47,10 +46,8 @@ impl PostedCalls {
         if self.lock().len() < MOST {
             return false;
         }
-        let failed = self.settle().err();
-        let mut all = self.lock();
-        all.extend(failed.map(Posted::Failed));
-        all.len() >= MOST
+        self.look();
+        self.lock().len() >= MOST
     }
 
     /// Keeps a call, of which [`settle`](Self::settle) tells how it ended.
@@ -60,6 +57,25 @@ impl PostedCalls {
 
     /// Forgets those that are over; the first error of them.
     pub(crate) fn settle(&self) -> Result<()> {
+        let _looking = unspoilt(&self.looking);
+        self.take_outcome()
+    }
+
+    /// The session is over, and so are all of them: only the first error is kept, for whoever closes it.
+    pub(crate) fn end(&self) {
+        let _looking = unspoilt(&self.looking);
+        let failed = self.take_outcome().err().map(Posted::Failed);
+        *self.lock() = failed.into_iter().collect();
+    }
+
+    /// Forgets those that are over, except for the first error.
+    fn look(&self) {
+        let _looking = unspoilt(&self.looking);
+        let failed = self.take_outcome().err().map(Posted::Failed);
+        self.lock().extend(failed);
+    }
+
+    fn take_outcome(&self) -> Result<()> {
         let all = std::mem::take(&mut *self.lock());
         let (mut first, mut under_way) = (Ok(()), Vec::new());
         for call in all {
@@ -71,10 +87,54 @@ impl PostedCalls {
         self.lock().append(&mut under_way);
         first
     }
+}
 
-    /// The session is over, and so are all of them: only the first error is kept, for whoever closes it.
-    pub(crate) fn end(&self) {
-        let failed = self.settle().err().map(Posted::Failed);
-        *self.lock() = failed.into_iter().collect();
+/// Each step on what it guards is complete, so a panic elsewhere spoils nothing.
+fn unspoilt<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test may
+
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::thread;
+
+    use super::*;
+
+    /// A call that failed, and takes its time to say so: until it is told to, or what tells it is gone or slow.
+    struct Failed {
+        looked_at: Sender<()>,
+        go_on: Receiver<()>,
+    }
+
+    impl UnderWay for Failed {
+        fn outcome(self: Box<Self>) -> Result<Result<()>, Box<dyn UnderWay>> {
+            self.looked_at.send(()).unwrap();
+            let _ = self
+                .go_on
+                .recv_timeout(std::time::Duration::from_millis(50));
+            Ok(Err(Error::protocol(&"a write", "refused")))
+        }
+    }
+
+    /// As when a session ends by a farewell: the thread that carries it looks at what was posted, and at the same time does the
+    /// one that was told of the farewell.
+    #[test]
+    fn an_error_that_one_thread_has_in_its_hands_is_not_missed_by_another() {
+        for keeps in [PostedCalls::end, PostedCalls::look] {
+            let posted = PostedCalls::default();
+            let ((looked_at, is_looked_at), (goes_on, go_on)) = (channel(), channel());
+            posted.keep(Box::new(Failed { looked_at, go_on }));
+            thread::scope(|scope| {
+                scope.spawn(|| keeps(&posted));
+                is_looked_at.recv().unwrap();
+                let error = posted.settle().unwrap_err();
+                assert!(error.to_string().contains("refused"), "{error}");
+                drop(goes_on);
+            });
+            posted.settle().unwrap(); // it was told once
+        }
     }
 }
