@@ -8,6 +8,9 @@ use crate::kind::Kind;
 use crate::locks::Locks;
 use crate::pairs::{Odd, Pairs, is_remote};
 
+/// Grants of an object to one process that are kept while they are open: an earlier one may have been given up.
+const OPEN: usize = 2;
+
 /// One object, and the last steps of its lock by the clock of its owner.
 #[derive(Debug, Default)]
 struct Object {
@@ -15,8 +18,9 @@ struct Object {
     granted: Option<Record>,
     /// The grant of another process's request that ended last.
     latest: Option<Record>,
-    /// The same, while the section lasts by the owner's records.
-    open: Option<Record>,
+    /// Grants of other processes' requests, by when these arrived: of sections that are not released by the owner's records, or
+    /// that begin later.
+    open: Vec<Record>,
     pairs: Pairs,
 }
 
@@ -44,8 +48,12 @@ impl Owners {
 
     /// The owner ended a section without a release: from which version it was granted, if that is known.
     pub(crate) fn ended(&mut self, slot: usize, end: &Record) -> Option<u64> {
-        let open = self.objects[slot].open.take()?;
-        (open.ap == end.ap && open.peer == end.peer).then_some(open.version)
+        let open = &mut self.objects[slot].open;
+        let its = |g: &Record| g.ap == end.ap && g.peer == end.peer && g.end() <= end.start;
+        let granted = open.iter().filter(|g| its(g)).max_by_key(|g| g.end());
+        let version = granted.map(|g| g.version);
+        open.retain(|g| !its(g));
+        version
     }
 
     /// A record of either side, of an operation on an object.
@@ -64,10 +72,7 @@ impl Owners {
         if by_owner_s_clock && !record.is_of_past_sections() {
             match record.op {
                 Op::Acquire => o.grant(record, found),
-                Op::Release => {
-                    o.released = Some(*record);
-                    o.open = None;
-                }
+                Op::Release => o.release(record),
                 Op::Read | Op::Write | Op::Barrier => return,
             }
             o.check_release_before_grant(found);
@@ -95,12 +100,23 @@ impl Owners {
 }
 
 impl Object {
+    fn release(&mut self, release: &Record) {
+        self.released = Some(*release);
+        self.open.retain(|g| g.version >= release.version);
+    }
+
     fn grant(&mut self, grant: &Record, found: &mut Found) {
         self.granted = Some(*grant);
-        self.open = (grant.side == Side::Owner).then_some(*grant);
         if grant.side != Side::Owner {
             return;
         }
+        let its = |g: &Record| g.ap == grant.ap;
+        if self.open.iter().filter(|g| its(g)).count() >= OPEN
+            && let Some(first) = self.open.iter().position(its)
+        {
+            self.open.remove(first);
+        }
+        self.open.push(*grant);
         let error = found.names().own_clock_error(grant.peer);
         // Of one owner: what has replicas may have several, one after the other.
         let latest = self.latest.filter(|l| l.peer == grant.peer);

@@ -111,7 +111,8 @@ fn an_end_by_one_that_served_the_object_before_changes_nothing_for_a_section_tha
 fn an_end_is_of_the_section_that_its_owner_granted_last() {
     // By the owner's clock, which is behind, the second section is granted and ended before the first is released by that of its
     // process, which gave up waiting for the second.
-    let run = |second: u64| {
+    // Requests that reach the owner meanwhile are granted after the end.
+    let run = |second: u64, later: Vec<Made>| {
         let mut run = vec![
             acquire(1, X, 50).at_owner(),
             release(1, X, 80).at_owner().version(1),
@@ -121,44 +122,16 @@ fn an_end_is_of_the_section_that_its_owner_granted_last() {
             release(1, X, 300).version(1),
             acquire(1, X, 400).failed(),
         ];
+        run.extend(later);
         run.sort_by_key(|made| made.0.start);
         kinds_but_unserved(&judge(run))
     };
-    assert_eq!(run(1), []);
-    // Of a section from the version of the open one it is.
-    assert_eq!(run(0), [Kind::ReleasedWithoutSection]);
-}
-
-#[test]
-fn an_end_may_be_of_a_grant_that_its_process_did_not_wait_for() {
-    // By the owner's clock, which is ahead, what it granted too late ended after the next section had begun.
-    let run = |gave_up: Made| {
-        kinds_but_unserved(&judge([
-            gave_up,
-            acquire(1, X, 100),
-            release(1, X, 120).failed().at_owner(),
-            release(1, X, 300).version(1),
-        ]))
-    };
-    assert_eq!(run(acquire(1, X, 50).failed()), []);
-    // Another process, and another object.
-    assert_eq!(run(acquire(2, X, 50).failed()), [Kind::OldSection]);
-    assert_eq!(run(acquire(1, Y, 50).failed()), [Kind::OldSection]);
-}
-
-#[test]
-fn one_grant_that_was_not_waited_for_explains_one_end() {
-    let ended = |at| release(1, X, at).failed().at_owner();
-    let run = judge([
-        acquire(1, X, 50).failed(),
-        acquire(1, X, 100),
-        ended(120),
-        release(1, X, 200).version(1),
-        acquire(1, X, 300).version(1),
-        ended(320).version(1),
-        release(1, X, 400).version(2),
-    ]);
-    assert_eq!(kinds_but_unserved(&run), [Kind::OldSection]);
+    let granted = acquire(2, X, 125).took(5).version(1).at_owner();
+    for later in [vec![], vec![granted, acquire(2, X, 410).failed()]] {
+        assert_eq!(run(1, later.clone()), []);
+        // Of a section from the version of the open one it is.
+        assert_eq!(run(0, later), [Kind::ReleasedWithoutSection]);
+    }
 }
 
 #[test]
