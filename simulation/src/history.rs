@@ -108,6 +108,14 @@ struct Process {
     went_on: u64,
 }
 
+/// What went wrong in a group of memory processes since all had caught up: replicas that may be missing.
+#[derive(Debug, Default)]
+struct Losses {
+    missing: u32,
+    /// As many were missing when the last of its processes was started again, that one too.
+    started_again: u32,
+}
+
 /// What happened.
 #[derive(Debug, Default)]
 pub(crate) struct History {
@@ -121,8 +129,10 @@ pub(crate) struct History {
     disturbed: bool,
     /// Memory processes were lost, or may have been taken for lost.
     shaken: bool,
-    /// Memory processes that were started again since all had caught up, and their groups.
-    restarted: BTreeMap<String, Option<GroupId>>,
+    /// What went wrong in groups of memory processes since all had caught up.
+    losses: BTreeMap<Option<GroupId>, Losses>,
+    /// Since all had caught up, some did not hear each other: any of them may be taken for lost.
+    cut_off: bool,
     violation: Option<String>,
     operations: u64,
     refusals: u64,
@@ -193,8 +203,8 @@ impl History {
     pub(crate) fn declared(&mut self, id: ObjectId, name: &str, usage: Use, place: Place) {
         let missing = if self.shaken { place.may_lose } else { 0 };
         // It may have been made long before, for a process that did not hear of it.
-        let restarted = self.restarted.values().filter(|g| **g == place.group);
-        let weak = place.may_lose > 0 && restarted.count() > place.may_lose as usize;
+        let losses = self.losses.get(&place.group).map(|l| l.started_again);
+        let weak = place.may_lose > 0 && losses.is_some_and(|missing| missing > place.may_lose);
         let maybe_lost = weak || self.started_again.contains(&place.owner);
         let new = || Object {
             name: name.to_owned(),
@@ -220,7 +230,12 @@ impl History {
     /// A memory process was started again: what it owned is gone, at the latest when leases are over.
     pub(crate) fn owner_lost(&mut self, owner: &str, group: Option<GroupId>, now: u64) {
         self.started_again.insert(owner.to_owned());
-        self.restarted.insert(owner.to_owned(), group);
+        let losses = self.losses.entry(group).or_default();
+        losses.missing += 1;
+        losses.started_again = match self.cut_off {
+            true => u32::MAX,
+            false => losses.missing,
+        };
         let (kept, others): (Vec<_>, Vec<_>) = self
             .objects
             .values_mut()
@@ -242,13 +257,15 @@ impl History {
     pub(crate) fn seems_lost(&mut self, group: Option<GroupId>) {
         let its = self.objects.values_mut().filter(|o| o.place.group == group);
         its.for_each(|o| o.missing += 1);
+        self.losses.entry(group).or_default().missing += 1;
         self.shaken = true;
     }
 
     /// All memory processes are there and have been for so long that what has replicas has all of them.
     pub(crate) fn caught_up(&mut self) {
         self.shaken = false;
-        self.restarted.clear();
+        self.cut_off = false;
+        self.losses.clear();
         self.objects.values_mut().for_each(|o| o.missing = 0);
     }
 
@@ -259,6 +276,7 @@ impl History {
     /// Memory processes do not hear each other, or one hears nobody: it may be taken for lost.
     pub(crate) fn shaken(&mut self) {
         self.shaken = true;
+        self.cut_off = true;
         let all = self.objects.values_mut();
         all.for_each(|o| o.missing = o.missing.max(o.place.may_lose));
     }
