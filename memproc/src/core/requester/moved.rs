@@ -169,7 +169,7 @@ impl Requester {
             .cluster
             .mp_name(cx.variables.seats().holder(again.seat).1);
         Some(format!(
-            "{owner}, its owner, is lost, and no majority of the memory and link processes of its group has decided who serves it now"
+            "{owner}, its owner, is lost, and no majority of the memory and link processes of its group has decided who serves it now; start those of them that do not run. If all run, so many of them were started again at once that nobody knows what they had decided: start the cluster and the program again"
         ))
     }
 }
@@ -436,6 +436,7 @@ mod tests {
         assert_eq!(at.waits(number), Some(NOW + RETRY));
         let why = at.does(|r, cx| r.why_waits(cx, number)).unwrap();
         assert!(why.starts_with("mp0, its owner, is lost"), "{why}");
+        assert!(why.contains("start those of them that do not run"), "{why}");
     }
 
     #[test]
