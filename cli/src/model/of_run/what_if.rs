@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use dosmos_memproc::ALL_VARIABLES;
 use dosmos_model::inputs::{Change, Placement};
 use dosmos_proto::{MpId, Placement as Owners, Topology};
 use dosmos_trace::query::Catalog;
@@ -58,10 +59,12 @@ fn set(change: &mut Change, key: &str, value: &str, catalog: &Catalog) -> anyhow
 /// A cluster file as a place to imagine a run in.
 pub(crate) fn placement(cluster: &Cluster, catalog: &Catalog) -> Placement {
     let topology = &cluster.topology;
-    let moved = cluster.overrides.iter().filter_map(|o| {
-        let variable = catalog.variable(&o.name)?;
-        let owners = owners(o.placement.as_ref()?, topology)?;
-        Some((variable.id(), owners))
+    let moved = catalog.variables.iter().filter_map(|variable| {
+        let of = |name: &str| cluster.overrides.iter().find(|o| o.name == name);
+        let said = |name: &str| of(name)?.placement.as_ref();
+        // What is said of the variable itself comes first.
+        let said = said(variable.spec().name()).or_else(|| said(ALL_VARIABLES));
+        Some((variable.id(), owners(said?, topology)?))
     });
     Placement {
         topology: topology.clone(),
@@ -86,5 +89,50 @@ fn owners(placement: &Owners, topology: &Topology) -> Option<Vec<MpId>> {
             Some(topology.owners_in(group).collect())
         }
         Owners::Creator | Owners::ByName => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // a test may
+
+    use dosmos_proto::{ElementType, GroupId, Layout, VarId, Variable, VariableSpec};
+
+    use super::*;
+
+    const CLUSTER: &str = "\
+        name = \"t\"\n[[group]]\nname = \"ocean\"\n[[emp]]\nname = \"emp0\"\n\
+        [[mp]]\nname = \"mp0\"\ngroup = \"ocean\"\nemp = \"emp0\"\n\
+        [[mp]]\nname = \"mp1\"\ngroup = \"ocean\"\nemp = \"emp0\"\n\
+        [[ap]]\nname = \"ap0\"\nmp = \"mp0\"\n";
+
+    #[test]
+    fn what_a_cluster_file_says_of_all_variables_moves_those_of_which_it_says_nothing_else() {
+        let layout = Layout::new(ElementType::F64, (1, 4), (1, 1)).unwrap();
+        let variable = |(id, name): (u32, &str)| {
+            let spec = VariableSpec::new(name, layout).unwrap();
+            Variable::new(VarId(id), spec, vec![MpId(0)], GroupId(0)).unwrap()
+        };
+        let catalog = Catalog {
+            variables: [(1, "x"), (2, "y")].map(variable).into(),
+            ..Catalog::default()
+        };
+        let moved = |said: &str| {
+            let cluster = Cluster::parse(&format!("{CLUSTER}{said}")).unwrap();
+            let moved = placement(&cluster, &catalog).moved;
+            moved.into_iter().map(|(id, to)| (id.0, to[0].0)).collect()
+        };
+        let none: Vec<(u32, u32)> = moved("");
+        assert_eq!(none, []);
+        let of = |name, owner| format!("[[variable]]\nname = \"{name}\"\nowners = [\"{owner}\"]\n");
+        let (all, x) = (of("*", "mp1"), of("x", "mp0"));
+        assert_eq!(moved(&x), [(1, 0)]);
+        assert_eq!(moved(&all), [(1, 1), (2, 1)]);
+        for both in [format!("{all}{x}"), format!("{x}{all}")] {
+            assert_eq!(moved(&both), [(1, 0), (2, 1)]);
+        }
+        // Another setting of its own does not keep it where it was.
+        let policy = "[[variable]]\nname = \"x\"\npolicy = \"update\"\n";
+        assert_eq!(moved(&format!("{all}{policy}")), [(1, 1), (2, 1)]);
     }
 }
