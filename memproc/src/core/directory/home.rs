@@ -17,22 +17,19 @@ use super::rebuild::{Rebuild, Wanted};
 use super::variables::conflict;
 use crate::core::context::Context;
 use crate::core::effects::Caller;
-use crate::core::hash::stable;
 use crate::core::messages::{Announced, CallId, KnownNames, PeerRequest, Response, Role};
 use crate::core::replica::seats::placed;
 
 /// Most names of one home.
 const MAX_NAMES: u32 = 1 << (COUNTER_BITS - 1);
 
-/// The number of a home's first variable. A home that was started again does not know which numbers it
-/// gave out before: it begins elsewhere, and whoever knows a number already refuses a second variable
-/// under it.
+/// The number of a home's first variable. A home that was started again may not hear of any which numbers it
+/// gave out before: each start begins as far from all before as there is room, and whoever knows a number already refuses a second
+/// variable under it.
 fn first_number(cx: &Context) -> u32 {
-    let own = cx.own_incarnation();
-    match own.start() {
-        0 | 1 => 0,
-        _ => stable(&own.to_wire().to_le_bytes()) as u32 % MAX_NAMES,
-    }
+    let earlier = cx.own_incarnation().start().saturating_sub(1);
+    // 0, a half, a quarter, three quarters, …
+    earlier.reverse_bits() >> (u32::BITS - (COUNTER_BITS - 1))
 }
 
 /// Who serves the objects of a variable now, in order.
@@ -483,15 +480,14 @@ mod tests {
             first_number(&Context::new(NOW, &view, &mut effects))
         };
         assert_eq!((first(0), first(1)), (0, 0));
-        let mut later: Vec<u32> = (2..40).map(first).collect();
-        later.sort_unstable();
-        later.dedup();
-        assert_eq!(later.len(), 38);
-        let [least, most] = [later[0], later[37]];
-        assert!(
-            most < MAX_NAMES && most - least > MAX_NAMES / 2,
-            "{least} {most}"
-        );
+        for starts in [2, 8, 64, 1024] {
+            let mut all: Vec<u32> = (1..=starts).map(first).collect();
+            all.sort_unstable();
+            let room = MAX_NAMES / starts;
+            let apart = |pair: &[u32]| pair[1] - pair[0] == room;
+            assert!(all.windows(2).all(apart), "{room} numbers each: {all:?}");
+            assert!(all.iter().all(|n| *n < MAX_NAMES));
+        }
     }
 
     #[test]
