@@ -169,7 +169,7 @@ impl Requester {
             .cluster
             .mp_name(cx.variables.seats().holder(again.seat).1);
         Some(format!(
-            "{owner}, its owner, is lost, and no majority of the memory and link processes of its group has decided who serves it now; start those of them that do not run. If all run, so many of them were started again at once that nobody knows what they had decided: start the cluster and the program again"
+            "{owner}, its owner, is lost, and no majority of the memory and link processes of its group has decided who serves it now; start those of them that do not run. If all run, too many were started again at once, and nobody knows what had been decided: start the cluster and the program again"
         ))
     }
 }
