@@ -180,12 +180,22 @@ pub(crate) fn seeds() -> Vec<Vec<u8>> {
         .concat(),
         [
             vec![2, 9],
-            settings,
+            settings.clone(),
             frame(4, 1, 0, &[]),
             frame(1, 4, 1, &answered),
             contents(&peers),
             frame(8, 0, 0, &[0, 0, 1, 0]),
             frame(1, 5, 1, &ended),
+        ]
+        .concat(),
+        // Found once: reset before it began, which was an end or an error depending on the cuts.
+        [
+            vec![0, 51],
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+            settings,
+            frame(1, 4, 257, &called),
+            frame(3, 0, 1, &[0; 88]),
+            frame(1, 0, 1, &[]),
         ]
         .concat(),
     ]

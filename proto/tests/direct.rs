@@ -392,7 +392,7 @@ async fn what_does_not_belong_ends_with_an_error_and_what_came_before_counts() {
     let good = frame(0, 0, 1, &content);
     content[0] = 1;
     let many_pings: Vec<u8> = (0..100_000).flat_map(|_| frame(6, 0, 0, &[1; 8])).collect();
-    let cases: [(&str, Vec<u8>, Code, &str); 11] = [
+    let cases: [(&str, Vec<u8>, Code, &str); 12] = [
         ("cut off", good[..12].to_vec(), Code::Unavailable, "closed"),
         (
             "compressed",
@@ -448,6 +448,12 @@ async fn what_does_not_belong_ends_with_an_error_and_what_came_before_counts() {
             Code::Cancelled,
             "cancelled",
         ),
+        (
+            "a long reset",
+            frame(3, 0, 1, &[0; 88]),
+            Code::Internal,
+            "cut off",
+        ),
         ("pings", many_pings, Code::Internal, "does not read"),
     ];
     for (what, bytes, code, word) in cases {
@@ -468,6 +474,21 @@ async fn what_does_not_belong_ends_with_an_error_and_what_came_before_counts() {
     let (got, how) = after(&[good.clone(), harmless.concat()].concat()).await;
     assert_eq!(got.len(), 2);
     assert!(how.is_none(), "{how:?}");
+}
+
+#[tokio::test]
+async fn a_call_that_is_reset_before_it_begins_is_none_whatever_the_cuts() {
+    let settings = frame(4, 0, 0, &[0xd0, 0x5a, 0, 0, 0, 1]);
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let reset = frame(3, 0, 1, &[0; 4]);
+    let malformed = frame(1, 0, 1, &[]);
+    for more in [vec![], malformed] {
+        let (near, mut far) = duplex(1 << 16);
+        let bytes = [preface.clone(), settings.clone(), reset.clone(), more].concat();
+        far.write_all(&bytes).await.unwrap();
+        let why = first(near, None).await.unwrap_err();
+        assert!(why.to_string().contains("has not begun"), "{why}");
+    }
 }
 
 #[tokio::test]

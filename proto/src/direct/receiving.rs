@@ -304,6 +304,12 @@ impl Receiving {
                 None => Err(Fault::new(code::FRAME_SIZE, "a window is cut off")),
             },
             kind::HEADERS => self.fields(head, payload, sending),
+            kind::RESET if payload.len() != 4 => {
+                Err(Fault::new(code::FRAME_SIZE, "a reset is cut off"))
+            }
+            kind::RESET if self.end == End::Server && self.opened.is_none() => {
+                wrong("a call is reset that has not begun")
+            }
             kind::RESET if head.stream == STREAM => {
                 let reason = number(payload).unwrap_or(code::PROTOCOL);
                 let status = match reason {
