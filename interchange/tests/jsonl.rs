@@ -244,6 +244,25 @@ fn skipped_lines_count_as_lost_everywhere() {
     assert_eq!(again.completeness(), lacking);
 }
 
+/// Found by fuzzing: two lines in one, of which the first was no record.
+#[test]
+fn a_skipped_line_counts_as_lost_whatever_it_begins_like() {
+    let dir = scratch();
+    let merged = r#"{"type":"ap","name":"ap9","mp":"mp0d","t_ns":3000,"op":"acquire"}"#;
+    let lacks = r#"{"type":"completeness","recorded":9,"dropped":no}"#;
+    for line in [merged, lacks] {
+        let path = dir
+            .path()
+            .join(if line == merged { "merged" } else { "lacks" });
+        let text = with_line(10, line);
+        let imported = import(text.as_bytes(), &path, BadLines::Skip).unwrap();
+        assert_eq!(imported.skipped, 1);
+        let store = dosmos_trace::store::StoreSource::open(&path).unwrap();
+        assert_eq!(store.completeness().dropped, 1, "{line}");
+        assert!(!store.completeness().is_complete());
+    }
+}
+
 #[test]
 fn what_exists_is_not_overwritten() {
     let dir = scratch();

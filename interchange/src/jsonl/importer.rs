@@ -80,8 +80,6 @@ impl From<io::Error> for Trouble {
 pub(super) struct Skipped {
     /// How many.
     pub(super) lines: u64,
-    /// How many of them may have been records.
-    records: u64,
     /// What was wrong with the first.
     pub(super) first: Option<String>,
 }
@@ -134,13 +132,9 @@ impl Importer {
         &self.skipped
     }
 
-    /// Leaves a line out. What cannot be told to be something else counts as a record.
-    pub(super) fn skip(&mut self, number: u64, line: &[u8], why: &BadLine) {
+    /// Leaves a line out. It counts as a record, whatever it begins like: a damaged line may have been several.
+    pub(super) fn skip(&mut self, number: u64, why: &BadLine) {
         self.skipped.lines += 1;
-        let kind = parse::<line::Tag<'_>>(line).ok();
-        if kind.is_none_or(|tag| !NO_RECORDS.contains(&&*tag.kind.0)) {
-            self.skipped.records += 1;
-        }
         if self.skipped.first.is_none() {
             self.skipped.first = Some(format!("line {number}: {why}"));
         }
@@ -299,11 +293,10 @@ impl Importer {
             return Err("there is no line of type run: this is not a trace".into());
         };
         if let Some(first) = &self.skipped.first {
-            let lost = self.skipped.records;
+            let lost = self.skipped.lines;
             run.lacking.recorded += lost;
             run.lacking.dropped += lost;
-            let how_many = self.skipped.lines;
-            let note = format!("{how_many} bad lines of the imported file were skipped; {first}");
+            let note = format!("{lost} bad lines of the imported file were skipped; {first}");
             run.lacking.notes.push(note);
         }
         self.event(Event::Imported(run));

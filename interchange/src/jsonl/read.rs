@@ -75,7 +75,7 @@ pub fn import(
         };
         match taken.map_err(|e| e.at(at.lines)) {
             Err(ImportError::Line { line: number, why }) if bad_lines == BadLines::Skip => {
-                importer.skip(number, &line, &why);
+                importer.skip(number, &why);
             }
             taken => taken?,
         }
