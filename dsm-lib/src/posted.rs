@@ -76,7 +76,13 @@ impl PostedCalls {
     }
 
     fn take_outcome(&self) -> Result<()> {
-        let all = std::mem::take(&mut *self.lock());
+        let all = {
+            let mut all = self.lock();
+            if all.is_empty() {
+                return Ok(());
+            }
+            std::mem::take(&mut *all)
+        };
         let (mut first, mut under_way) = (Ok(()), Vec::new());
         for call in all {
             match call.outcome() {
