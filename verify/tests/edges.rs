@@ -135,6 +135,38 @@ fn an_end_is_of_the_section_that_its_owner_granted_last() {
 }
 
 #[test]
+fn an_end_may_be_of_a_grant_that_its_process_did_not_wait_for() {
+    // By the owner's clock, which is ahead, what it granted too late ended after the next section had begun.
+    let run = |gave_up: Made| {
+        kinds_but_unserved(&judge([
+            gave_up,
+            acquire(1, X, 100),
+            release(1, X, 120).failed().at_owner(),
+            release(1, X, 300).version(1),
+        ]))
+    };
+    assert_eq!(run(acquire(1, X, 50).failed()), []);
+    // Another process, and another object.
+    assert_eq!(run(acquire(2, X, 50).failed()), [Kind::OldSection]);
+    assert_eq!(run(acquire(1, Y, 50).failed()), [Kind::OldSection]);
+}
+
+#[test]
+fn one_grant_that_was_not_waited_for_explains_one_end() {
+    let ended = |at| release(1, X, at).failed().at_owner();
+    let run = judge([
+        acquire(1, X, 50).failed(),
+        acquire(1, X, 100),
+        ended(120),
+        release(1, X, 200).version(1),
+        acquire(1, X, 300).version(1),
+        ended(320).version(1),
+        release(1, X, 400).version(2),
+    ]);
+    assert_eq!(kinds_but_unserved(&run), [Kind::OldSection]);
+}
+
+#[test]
 fn a_lone_release_is_of_an_old_section_only_behind_its_end() {
     let released = |ended: Made, released: Made| {
         kinds_but_unserved(&judge([acquire(1, X, 100), ended, released]))
