@@ -52,7 +52,7 @@ impl Corrections {
         }
     }
 
-    /// The last one; its bound is that of all records so far.
+    /// The last correction. Its error is the largest of all that were added, so it holds for every record so far.
     pub fn last(&self) -> Option<&Correction> {
         self.0.last()
     }
