@@ -66,6 +66,7 @@ impl Pair {
                 incarnation: Incarnation::new(1, 0),
                 overrides: Vec::new(),
                 default_timeout: Nanos::from_millis(60_000),
+                in_application: false,
             })
         };
         let mut pair = Self {

@@ -77,6 +77,7 @@ async fn named(
     let run_dir = args.run_dir.clone().unwrap_or_else(|| PathBuf::from("."));
     let topology = &cluster.topology;
     if topology.find_ap(name).is_some() {
+        cluster.has_memory_processes_of_their_own()?;
         let joined = RunDir::join(&run_dir)?;
         let _alone = alone(joined.path(), name)?;
         return program(args, cluster, name, &joined).await;
@@ -99,6 +100,9 @@ async fn named(
         })?;
         event_manager(cluster, me, run, &run_dir, at, companion, shutdown).await?;
     } else if let Some(me) = topology.find_mp(name) {
+        if cluster.in_application.contains(&me) {
+            cluster.has_memory_processes_of_their_own()?;
+        }
         let at = (listen(cluster, name, &run_dir, &book).await?, book);
         memory_process(cluster, me, at, shutdown).await?;
     } else {
@@ -156,6 +160,7 @@ async fn program(
     book.require_token()?;
     let files = cluster.files_of(name)?;
     let joining = Joining {
+        within: None,
         memory_process: &address,
         certificates: files.as_ref(),
         deadline: cluster.deadline,

@@ -5,7 +5,7 @@ use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 
 use dosmos_emp::Companion;
-use dosmos_proto::transport::Listener;
+use dosmos_proto::transport::{Address, Listener};
 use dosmos_proto::{AddressBook, EmpId, MpId};
 use dosmos_trace::run::RunId;
 
@@ -56,23 +56,51 @@ pub(crate) async fn memory_process(
     shutdown: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
     let name = cluster.topology.mp_name(me);
-    let config = dosmos_memproc::Config {
-        topology: cluster.topology.clone(),
-        me,
-        recording: cluster.recording.clone(),
-        overrides: cluster.overrides.clone(),
-        default_deadline: cluster.deadline,
-        metrics: cluster.metrics.address_of(&name).map(str::to_owned),
-    };
+    let config = config_of(cluster, me);
     let mut listener = listener.secured(book.credentials().cloned());
-    // Who wrote a loopback address wants TCP; where a launcher decides, addresses are our choice.
-    if cluster.launch.is_some() || !listener.address().is_local() {
+    if is_open_to_same_host(cluster, listener.address()) {
         let opened = listener.open_to_same_host();
         opened.unwrap_or_else(|e| tracing::warn!("{name} is reached by TCP on this host too: {e}"));
     }
     let did = dosmos_memproc::run(config, listener, book, shutdown).await?;
     tracing::info!("{name} ends: {did:?}");
     Ok(())
+}
+
+fn config_of(cluster: &Cluster, me: MpId) -> dosmos_memproc::Config {
+    let name = cluster.topology.mp_name(me);
+    dosmos_memproc::Config {
+        topology: cluster.topology.clone(),
+        me,
+        recording: cluster.recording.clone(),
+        overrides: cluster.overrides.clone(),
+        default_deadline: cluster.deadline,
+        in_application: !cluster.in_application.is_empty(),
+        metrics: cluster.metrics.address_of(&name).map(str::to_owned),
+    }
+}
+
+/// Who wrote a loopback address wants TCP; where a launcher decides, addresses are our choice.
+fn is_open_to_same_host(cluster: &Cluster, address: &Address) -> bool {
+    cluster.launch.is_some() || !address.is_local()
+}
+
+/// What a program is told that is to be its own memory process.
+pub(crate) fn within(
+    cluster: &Cluster,
+    me: MpId,
+    run_dir: &Path,
+) -> anyhow::Result<dosmos_memproc::Start> {
+    let name = cluster.topology.mp_name(me);
+    let listen = cluster.bind_address(&name, run_dir);
+    Ok(dosmos_memproc::Start {
+        config: config_of(cluster, me),
+        open_to_same_host: is_open_to_same_host(cluster, &listen),
+        listen,
+        addresses: cluster.known_addresses().collect(),
+        run_dir: run_dir.to_owned(),
+        certificates: cluster.files_of(&name)?,
+    })
 }
 
 /// What this process ends with after a program that it ran.

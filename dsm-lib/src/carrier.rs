@@ -27,9 +27,9 @@ pub(crate) enum Carrier {
 
 impl Carrier {
     /// Threads of this program, which send what is in `outbox`.
-    pub(crate) fn threads(outbox: &Outbox) -> std::io::Result<Self> {
+    pub(crate) fn threads(outbox: &Outbox, within: bool) -> std::io::Result<Self> {
         Ok(Self::Threads {
-            driver: Driver::new(outbox.clone())?,
+            driver: Driver::new(outbox.clone(), within)?,
             clock: Clock::start(),
         })
     }

@@ -17,6 +17,7 @@ use crate::operation::{Op, Operation, Target};
 use crate::outbox::Outbox;
 use crate::session::End;
 use crate::shared::Shared;
+use crate::within::Within;
 use crate::{Result, Settings, io};
 
 /// How long a program that ends waits for the memory process to say farewell.
@@ -39,7 +40,8 @@ impl Client {
         };
         let outbox = Outbox::default();
         let requests = outbox.requests();
-        let carrier = Carrier::threads(&outbox).map_err(failed)?;
+        let within = Within::read(&settings)?;
+        let carrier = Carrier::threads(&outbox, within.is_some()).map_err(failed)?;
         let shared = Arc::new(Shared::new(&settings, outbox, carrier));
         let theirs = shared.clone();
         let thread = std::thread::Builder::new()
@@ -50,10 +52,12 @@ impl Client {
                     return;
                 };
                 let watched = driver.watched.clone();
-                driver.carry(async move {
-                    io::run(&last.0, &watched, &settings, requests).await;
+                let (enter, life) = within.map(|w| w.begin(&watched)).unzip();
+                let session = async move {
+                    io::run(&last.0, &watched, &settings, requests, enter).await;
                     drop(last);
-                });
+                };
+                driver.carry(session, life);
             })
             .map_err(failed)?;
         Ok(Self {

@@ -16,6 +16,7 @@ use std::cell::Cell;
 use std::future::Future;
 use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::os::fd::AsFd;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -75,14 +76,19 @@ fn with<R>(about_to_block: bool, run: impl FnOnce() -> R) -> R {
     result
 }
 
+/// The life of a memory process within this process.
+pub(crate) type Life = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// The runtime of a session and whose turn it is to drive it.
 pub(crate) struct Driver {
     runtime: Mutex<Option<Arc<Runtime>>>,
     /// What is to be sent. Who drives tells the session's task of it from within the runtime, where that takes no system call.
     outbox: Outbox,
     turn: Mutex<Turn>,
-    /// The session's connection.
+    /// The session's connection; those of the memory process, if it is within this process.
     pub(crate) watched: Arc<Watched>,
+    /// The memory process is within this process.
+    within: bool,
     bell: Bell,
     /// The I/O thread, dialling, should let another thread drive.
     let_go: Notify,
@@ -145,7 +151,7 @@ enum Next {
 }
 
 impl Driver {
-    pub(crate) fn new(outbox: Outbox) -> std::io::Result<Self> {
+    pub(crate) fn new(outbox: Outbox, within: bool) -> std::io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
@@ -154,9 +160,10 @@ impl Driver {
             outbox,
             turn: Mutex::new(Turn::default()),
             watched: Arc::default(),
+            within,
             bell: Bell::new()?,
             let_go: Notify::new(),
-            attentive: AtomicBool::new(false),
+            attentive: AtomicBool::new(within),
             on_executor: AtomicBool::new(false),
         })
     }
@@ -171,12 +178,18 @@ impl Driver {
     }
 
     /// The I/O thread's life: drives whenever there is something to do and nobody else drives, until
-    /// [`finish`](Self::finish). `session` is what there is to do.
-    pub(crate) fn carry(&self, session: impl Future<Output = ()> + Send + 'static) {
+    /// [`finish`](Self::finish). `session` is what there is to do; beside it, and after it to its end, `life`: that of a memory process
+    /// within this process.
+    pub(crate) fn carry(
+        &self,
+        session: impl Future<Output = ()> + Send + 'static,
+        life: Option<Life>,
+    ) {
         let Some(runtime) = self.runtime() else {
             return;
         };
         DRIVING.set(true);
+        let life = life.map(|life| runtime.spawn(life));
         drop(runtime.spawn(session));
         let mut rest = Rest::default();
         loop {
@@ -198,10 +211,18 @@ impl Driver {
                 Next::End => break,
             }
         }
+        if let Some(life) = life {
+            let _ = runtime.block_on(life);
+        }
         let last = self.runtime.lock();
         let last = last.unwrap_or_else(PoisonError::into_inner).take();
         retire(runtime);
         last.into_iter().for_each(retire);
+    }
+
+    /// There is no connection yet.
+    fn is_dialling(&self) -> bool {
+        !self.within && !self.watched.any()
     }
 
     fn next(&self, rest: &mut Rest) -> Next {
@@ -214,7 +235,7 @@ impl Driver {
             Next::End
         } else if turn.callers > 0 {
             Next::StandBy(stand_by)
-        } else if self.watched.socket().is_none() {
+        } else if self.is_dialling() {
             Next::Dial
         } else if rested.is_zero() || self.on_executor.load(Ordering::Relaxed) {
             Next::Watch
@@ -265,7 +286,7 @@ impl Driver {
         if turn.callers > 0 {
             turn.unsent = true;
             self.outbox.tell();
-        } else if can_drive() && self.watched.socket().is_some() {
+        } else if can_drive() && !self.is_dialling() {
             turn.begin();
             drop(turn);
             let caller = Caller(self);
@@ -294,7 +315,7 @@ impl Driver {
     /// This thread waits for something that others are to change, and reads what it has of it again and again: sees to what has
     /// arrived, and lets others have the processor.
     pub(crate) fn look(&self) {
-        if can_drive() && self.watched.socket().is_some() {
+        if can_drive() && !self.is_dialling() {
             if let Some(runtime) = self.runtime() {
                 DRIVING.set(true);
                 self.sweep(&runtime);
@@ -334,7 +355,7 @@ impl Driver {
         }
         let runtime = self.runtime()?;
         self.turn().begin();
-        if self.watched.socket().is_none() {
+        if self.is_dialling() {
             self.let_go.notify_one();
         }
         let caller = Caller(self);
@@ -422,15 +443,15 @@ impl Bell {
         }
     }
 
-    /// Waits until it is rung, the socket has something, or has room for what waits, or the time is over. Whether it was rung.
+    /// Waits until it is rung, a socket has something, or has room for what waits, or the time is over. Whether it was rung.
     fn wait(&self, watched: Option<&Watched>, timeout: Duration) -> bool {
-        let socket = watched.and_then(|w| Some((w.socket()?, w.is_blocked())));
+        let sockets = watched.map(Watched::sockets).unwrap_or_default();
         let mut fds = vec![PollFd::new(self.reader.as_fd(), PollFlags::POLLIN)];
-        if let Some((socket, blocked)) = &socket {
+        fds.extend(sockets.iter().map(|socket| {
             let mut flags = PollFlags::POLLIN;
-            flags.set(PollFlags::POLLOUT, *blocked);
-            fds.push(PollFd::new(socket.as_fd(), flags));
-        }
+            flags.set(PollFlags::POLLOUT, socket.is_blocked());
+            PollFd::new(socket.as_fd(), flags)
+        }));
         pause(&mut fds, timeout);
         let rung = fds[0].any() == Some(true);
         if rung {

@@ -18,6 +18,7 @@ use crate::haste::Outbound;
 use crate::outbox;
 use crate::session::End;
 use crate::shared::Shared;
+use crate::within::Enter;
 
 /// Carries the session until it is over.
 pub(crate) async fn run(
@@ -25,12 +26,37 @@ pub(crate) async fn run(
     watched: &Arc<Watched>,
     settings: &Settings,
     requests: outbox::Requests,
+    enter: Option<Enter>,
 ) {
     let end = tokio::select! {
-        end = converse(shared, watched, settings, requests) => end,
+        end = async {
+            match enter {
+                Some(enter) => within(shared, settings, enter, requests).await,
+                None => converse(shared, watched, settings, requests).await,
+            }
+        } => end,
         () = shared.watch() => End::Closed,
     };
     shared.end(end);
+}
+
+/// The session with the memory process that this process is itself.
+async fn within(
+    shared: &Shared,
+    settings: &Settings,
+    enter: Enter,
+    requests: outbox::Requests,
+) -> End {
+    let (mut replies, failed) = enter.begin(Box::pin(requests.map(Outbound::take)));
+    while let Some(reply) = replies.next().await {
+        if !shared.receive(reply) {
+            return End::Closed;
+        }
+    }
+    match failed.get() {
+        Some(why) => End::Lost(format!("it is within this process, and {why}")),
+        None => End::Lost(format!("{} ended the session", settings.address)),
+    }
 }
 
 async fn converse(

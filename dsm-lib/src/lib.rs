@@ -108,6 +108,7 @@ pub mod testing;
 mod values;
 mod variable;
 mod view;
+mod within;
 
 pub use call::Call;
 pub use counts::{Counts, ObjectCounts, OpCounts};
@@ -120,7 +121,7 @@ pub use fence::{Fence, FencingToken, OutOfDate};
 pub use object::Object;
 pub use place::MemoryProcess;
 pub use section::{ReleaseFailed, ScalarSection, Section};
-pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, Settings};
+pub use settings::{ENV_DEADLINE, ENV_MEMORY_PROCESS, ENV_NAME, ENV_WITHIN, Settings};
 pub use structs::{Shared, SharedField, StructObject, StructSection, Structs};
 pub use values::Exchange;
 pub use variable::{Handle, Matrix, Scalar, Variable, Vector};

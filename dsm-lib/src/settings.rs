@@ -1,5 +1,6 @@
 //! How a program finds its memory process: from the environment that `dosmos up` prepares, or told.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use dosmos_proto::Token;
@@ -13,6 +14,8 @@ use crate::{Error, Result};
 pub const ENV_MEMORY_PROCESS: &str = "DOSMOS_MP";
 /// Environment variable with the name of the application process.
 pub const ENV_NAME: &str = "DOSMOS_AP";
+/// Environment variable with the file of the memory process that this process is to be itself; optional.
+pub const ENV_WITHIN: &str = "DOSMOS_WITHIN";
 /// Environment variable with the deadline of operations in milliseconds; optional.
 pub const ENV_DEADLINE: &str = "DOSMOS_DEADLINE_MS";
 
@@ -28,6 +31,8 @@ pub struct Settings {
     pub token: Option<Token>,
     /// Certificates, for a memory process that takes TLS.
     pub credentials: Option<Credentials>,
+    /// The file of the memory process that this process is to be itself, as `dosmos up` writes it. Nothing is dialled then.
+    pub within: Option<PathBuf>,
     /// Deadline of every operation that is not given another. Default: 60 s.
     pub deadline: Duration,
     /// How much longer than the deadline to wait for a memory process that says nothing at all, not
@@ -45,6 +50,7 @@ impl Settings {
             ap: ap.into(),
             token: None,
             credentials: None,
+            within: None,
             deadline: Duration::from_secs(60),
             grace: Duration::from_secs(2),
             connect_timeout: Duration::from_secs(10),
@@ -87,6 +93,9 @@ impl Settings {
             let credentials = Credentials::read(files).map_err(|e| unusable(e.to_string()))?;
             settings.credentials = Some(credentials);
         }
+        settings.within = lookup(ENV_WITHIN)
+            .filter(|f| !f.is_empty())
+            .map(PathBuf::from);
         if let Some(text) = lookup(ENV_DEADLINE) {
             let ms = text.parse().ok().filter(|ms: &u32| *ms > 0);
             let ms = ms.ok_or_else(|| {

@@ -295,7 +295,7 @@ fn counters_are_written_when_they_are_news_and_at_the_end() {
         let counters = ProcessCounters {
             recorded,
             dropped,
-            cpu: Nanos(50),
+            cpu: Some(Nanos(50)),
             ..ProcessCounters::default()
         };
         sent.counters = Some(counters.into());
@@ -333,8 +333,23 @@ fn counters_are_written_when_they_are_news_and_at_the_end() {
         Event::Processor { time, .. } => Some(*time),
         _ => None,
     });
-    assert_eq!(time, Some(m.links()[&MP].counters().serving()));
-    assert_ne!(time, Some(Nanos::ZERO));
+    assert_eq!(time, Some(Nanos(50)));
+    assert_eq!(time, m.links()[&MP].counters().serving());
+}
+
+#[test]
+fn processor_time_that_nobody_knows_is_not_written() {
+    let mut m = manager();
+    m.hello(MP, FIRST).unwrap();
+    let mut sent = batch(1, &[read(100)]);
+    sent.counters = Some(ProcessCounters::default().into());
+    m.batch(MP, FIRST, sent, Nanos(1_000)).unwrap();
+    commit(&mut m);
+    m.bye(MP, FIRST, 1);
+    let (end, _) = commit(&mut m);
+    assert_eq!(reports(&end), [(0, FIRST.to_wire(), true)]);
+    let told = |(_, e): &(u32, Event)| matches!(e, Event::Processor { .. });
+    assert!(!end.events.iter().any(told), "{:?}", end.events);
 }
 
 #[test]

@@ -39,6 +39,7 @@ impl Cluster {
                 incarnation: Incarnation::new(1, mp as u32),
                 overrides: Vec::new(),
                 default_timeout: TIMEOUT,
+                in_application: false,
             })
         };
         let mut cluster = Self {

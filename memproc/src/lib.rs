@@ -14,7 +14,7 @@ pub mod recorder;
 mod shell;
 pub mod wire;
 
-pub use config::{Config, Error, Summary};
+pub use config::{Config, Error, Start, Summary};
 pub use core::{ALL_VARIABLES, VariableOverride};
 pub use recorder::{Overflow, Recording};
-pub use shell::run;
+pub use shell::{Entrance, Replies, Within, run, run_within, within};

@@ -9,6 +9,7 @@ use std::time::Duration;
 use dosmos_proto::direct::{Call, First, first};
 use dosmos_proto::guard::{Guard, Peer};
 use dosmos_proto::transport::{Listener, Router};
+use dosmos_proto::watched::Watched;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
@@ -57,12 +58,14 @@ impl Serving {
         Self { stop, task }
     }
 
-    /// The same; `calls` serves what `guard` admits of the calls that have a connection of their own.
+    /// The same; `calls` serves what `guard` admits of the calls that have a connection of their own. All connections are among
+    /// those that are `watched`.
     pub fn start_with(
         services: Router,
         listener: Listener,
         guard: Guard,
         calls: Arc<impl Calls>,
+        watched: Option<Arc<Watched>>,
     ) -> Self {
         let (stop, stopped) = oneshot::channel();
         let incoming = Incoming::new(listener, most_connections());
@@ -74,7 +77,7 @@ impl Serving {
                     let _ = others_stopped.await;
                 });
             let direct = async {
-                let mut open = sort(incoming, stopped, &guard, &calls, others).await;
+                let mut open = sort(incoming, stopped, &guard, (&calls, &watched), others).await;
                 drop(stop_others);
                 while open.join_next().await.is_some() {}
             };
@@ -115,7 +118,7 @@ async fn sort<C>(
     mut incoming: Incoming<Listener>,
     mut stopped: oneshot::Receiver<()>,
     guard: &Guard,
-    calls: &Arc<C>,
+    (calls, watched): (&Arc<C>, &Option<Arc<Watched>>),
     others: UnboundedSender<io::Result<Other>>,
 ) -> JoinSet<()>
 where
@@ -132,7 +135,8 @@ where
         match connection {
             Some(Ok(connection)) => {
                 let (guard, calls, others) = (guard.clone(), Arc::clone(calls), others.clone());
-                open.spawn(begin(connection, guard, calls, others));
+                let watched = watched.clone();
+                open.spawn(begin(connection, guard, (calls, watched), others));
             }
             // It makes a pause of these itself.
             Some(Err(_)) => {}
@@ -147,12 +151,15 @@ type Other = dosmos_proto::direct::Replayed<Placed<dosmos_proto::transport::Acce
 async fn begin(
     mut connection: Placed<dosmos_proto::transport::Accepted>,
     mut guard: Guard,
-    calls: Arc<impl Calls>,
+    (calls, watched): (Arc<impl Calls>, Option<Arc<Watched>>),
     others: UnboundedSender<io::Result<Other>>,
 ) {
     let peer = connection.connect_info();
     let beginning = async {
         let known = connection.connection().has_one_call().await?;
+        if let Some(all) = &watched {
+            connection.connection().watch(all)?;
+        }
         first(connection, known).await
     };
     let call = match timeout(BEGINNING, beginning).await {

@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use dosmos_secure::{Credentials, Peer, SecureSocket, same_host};
@@ -11,6 +13,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tonic::transport::server::Connected;
 
 use crate::unix::UnixSocket;
+use crate::watched::{Watch, Watched};
 
 /// A connection, accepted or dialled.
 #[derive(Debug)]
@@ -23,10 +26,35 @@ pub enum Connection {
     Unix(UnixSocket),
 }
 
+impl Connection {
+    /// Its socket. One with TLS has none before its handshake is over.
+    fn socket(&self) -> io::Result<BorrowedFd<'_>> {
+        match self {
+            Self::Tcp(s) => Ok(s.as_fd()),
+            Self::Tls(s) => s.descriptor(),
+            Self::Unix(s) => Ok(s.as_fd()),
+        }
+    }
+}
+
+/// A connection that was dialled, whose socket is watched.
+pub(crate) struct WatchedConnection {
+    connection: Connection,
+    watch: Watch,
+}
+
+impl WatchedConnection {
+    pub(crate) fn new(connection: Connection, all: &Arc<Watched>) -> io::Result<Self> {
+        let watch = Watch::begin(connection.socket()?, all)?;
+        Ok(Self { connection, watch })
+    }
+}
+
 /// A connection that was accepted, and who is at its other end.
 pub struct Accepted {
     state: State,
     peer: Peer,
+    watch: Option<Watch>,
 }
 
 enum State {
@@ -70,8 +98,11 @@ impl Accepted {
             }
             Some(credentials) => {
                 let (opening, peer) = same_host::accept(socket, credentials);
-                let state = State::Opening(opening);
-                Self { state, peer }
+                Self {
+                    state: State::Opening(opening),
+                    peer,
+                    watch: None,
+                }
             }
         })
     }
@@ -93,8 +124,31 @@ impl Accepted {
     }
 
     pub(crate) fn new(connection: Connection, peer: Peer) -> Self {
-        let state = State::Open(connection);
-        Self { state, peer }
+        Self {
+            state: State::Open(connection),
+            peer,
+            watch: None,
+        }
+    }
+
+    /// From now on its socket is among those that are watched. After [`has_one_call`](Self::has_one_call): until then it may have none.
+    ///
+    /// # Errors
+    /// If the system gives no more descriptors, or it has ended.
+    pub fn watch(&mut self, all: &Arc<Watched>) -> io::Result<()> {
+        let State::Open(connection) = &self.state else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        self.watch = Some(Watch::begin(connection.socket()?, all)?);
+        Ok(())
+    }
+
+    /// Notes whether a write found room.
+    fn wrote<T>(&self, result: Poll<T>) -> Poll<T> {
+        match &self.watch {
+            Some(watch) => watch.wrote(result),
+            None => result,
+        }
     }
 
     fn open(&mut self) -> io::Result<Pin<&mut Connection>> {
@@ -168,6 +222,49 @@ impl AsyncWrite for Connection {
     }
 }
 
+impl AsyncRead for WatchedConnection {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().connection).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for WatchedConnection {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.connection).poll_write(cx, buf);
+        this.watch.wrote(written)
+    }
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.connection).poll_write_vectored(cx, bufs);
+        this.watch.wrote(written)
+    }
+    fn is_write_vectored(&self) -> bool {
+        self.connection.is_write_vectored()
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        // Over TLS, what a write has taken may wait here.
+        let flushed = Pin::new(&mut this.connection).poll_flush(cx);
+        this.watch.wrote(flushed)
+    }
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().connection).poll_shutdown(cx)
+    }
+}
+
 impl AsyncRead for Accepted {
     fn poll_read(
         self: Pin<&mut Self>,
@@ -184,20 +281,27 @@ impl AsyncWrite for Accepted {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.get_mut().open()?.poll_write(cx, buf)
+        let this = self.get_mut();
+        let written = this.open()?.poll_write(cx, buf);
+        this.wrote(written)
     }
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.get_mut().open()?.poll_write_vectored(cx, bufs)
+        let this = self.get_mut();
+        let written = this.open()?.poll_write_vectored(cx, bufs);
+        this.wrote(written)
     }
     fn is_write_vectored(&self) -> bool {
         true
     }
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.get_mut().open()?.poll_flush(cx)
+        let this = self.get_mut();
+        // Over TLS, what a write has taken may wait here.
+        let flushed = this.open()?.poll_flush(cx);
+        this.wrote(flushed)
     }
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.get_mut().open()?.poll_shutdown(cx)

@@ -29,8 +29,8 @@ pub struct ProcessCounters {
     pub lost_hand_overs: u64,
     /// Records not yet durable, in bytes, now.
     pub buffered_bytes: u64,
-    /// Processor time used.
-    pub cpu: Nanos,
+    /// Processor time used; none if it is not known, as of a memory process within an application process.
+    pub cpu: Option<Nanos>,
     /// Of that, before it was ready to serve.
     pub started: Nanos,
     /// Of that, what it waited awake for messages while nobody else needed the processor.
@@ -45,9 +45,9 @@ pub struct ProcessCounters {
 }
 
 impl ProcessCounters {
-    /// Processor time that serving took.
-    pub fn serving(&self) -> Nanos {
-        self.cpu - self.started - self.awake
+    /// Processor time that serving took, if it is known.
+    pub fn serving(&self) -> Option<Nanos> {
+        Some(self.cpu? - self.started - self.awake)
     }
 }
 
@@ -64,7 +64,7 @@ impl From<ProcessCounters> for wire::ProcessCounters {
             unselected: c.unselected,
             lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
-            cpu_ns: c.cpu.0,
+            cpu_ns: c.cpu.map(|t| t.0),
             started_ns: c.started.0,
             awake_ns: c.awake.0,
             copies: c.copies,
@@ -87,7 +87,7 @@ impl From<wire::ProcessCounters> for ProcessCounters {
             unselected: c.unselected,
             lost_hand_overs: c.lost_hand_overs,
             buffered_bytes: c.buffered_bytes,
-            cpu: Nanos(c.cpu_ns),
+            cpu: c.cpu_ns.map(Nanos),
             started: Nanos(c.started_ns),
             awake: Nanos(c.awake_ns),
             copies: c.copies,

@@ -16,6 +16,7 @@ use std::time::Duration;
 use dosmos_secure::{Credentials, Peer, SecureSocket};
 use hyper_util::rt::TokioIo;
 use prost::Message;
+use serde::{Deserialize, Serialize};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_stream::Stream;
 use tonic::Status;
@@ -29,13 +30,14 @@ use tower::layer::util::{Identity, Stack};
 use tower::util::{MapRequestLayer, MapResponse};
 
 pub use crate::access::Access;
+use crate::connection::WatchedConnection;
 pub use crate::connection::{Accepted, Connection};
 use crate::direct::{Direct, KEEP_ALIVE, PING_TIMEOUT, Pipe};
 use crate::guard::{Guard, note_method};
 use crate::same_host;
 use crate::token::{RequireToken, ShowToken, Token};
 use crate::unix::UnixSocket;
-use crate::watched::{Watched, WatchedConnection};
+use crate::watched::Watched;
 pub use crate::whole::whole;
 
 /// A connection to another process, which shows the token of the run with every call.
@@ -53,7 +55,8 @@ pub type Server = tonic::transport::Server<Layers>;
 pub type Router = AnyRouter<Layers>;
 
 /// Where a process listens: `host:port` or `unix:PATH`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Address {
     /// `host:port`; port 0 lets the system choose.
     Tcp(String),
@@ -88,6 +91,19 @@ impl FromStr for Address {
             }
             _ => Err(invalid()),
         }
+    }
+}
+
+impl TryFrom<String> for Address {
+    type Error = InvalidAddress;
+    fn try_from(text: String) -> Result<Self, InvalidAddress> {
+        text.parse()
+    }
+}
+
+impl From<Address> for String {
+    fn from(address: Address) -> Self {
+        address.to_string()
     }
 }
 
@@ -352,7 +368,7 @@ pub async fn dial(
             is_on_this_host: matches!(connection, Connection::Unix(_)),
             token: access.token,
             socket: match watched {
-                Some(watched) => Box::new(WatchedConnection::new(connection, watched.clone())?),
+                Some(watched) => Box::new(WatchedConnection::new(connection, watched)?),
                 None => Box::new(connection),
             },
         })

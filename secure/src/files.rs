@@ -1,5 +1,6 @@
 //! The PEM files of a process: who it trusts, who it is, and its key.
 
+use serde::{Deserialize, Serialize};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ pub const KEY: &str = "key.pem";
 pub const NAME: &str = "{name}";
 
 /// Paths of the PEM files of a process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Files {
     /// Certificates of the authorities that it trusts.
     pub ca: PathBuf,

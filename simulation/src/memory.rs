@@ -70,6 +70,7 @@ impl Memory {
             incarnation,
             overrides: Vec::new(),
             default_timeout: Nanos::from_millis(60_000),
+            in_application: false,
         };
         Self {
             me,

@@ -209,6 +209,7 @@ impl Rows for Processes {
             .map(|(id, mp)| {
                 let state = known.iter().find(|p| p.mp == id);
                 let count = |of: fn(&ProcessStatus) -> u64| number_or_null(state.map(|p| of(p)));
+                let cpu = state.and_then(|p| p.counters.cpu);
                 vec![
                     text(mp.name.as_str()),
                     text(if mp.link { "link" } else { "memory" }),
@@ -220,7 +221,7 @@ impl Rows for Processes {
                     count(|p| p.counters.forwarded),
                     count(|p| p.counters.recorded),
                     count(|p| p.counters.dropped),
-                    count(|p| p.counters.cpu.0),
+                    number_or_null(cpu.map(|t| t.0)),
                 ]
             });
         let applications = topology.application_processes().iter().map(|ap| {

@@ -19,6 +19,8 @@ pub(super) enum How {
     Plain,
     /// The same, each process bound to a share of the processors with its memory process; as MPI binds two processes by default.
     Bound,
+    /// The same, each memory process within its application process.
+    Within,
     /// Everything is recorded.
     Monitored,
 }
@@ -48,6 +50,7 @@ impl fmt::Display for Way {
                 match how {
                     How::Plain => "",
                     How::Bound => ", bound",
+                    How::Within => ", in application",
                     How::Monitored => ", monitored",
                 }
             ),
@@ -67,7 +70,7 @@ impl fmt::Display for Way {
 pub(super) fn ways(program: &Program, processes: &[usize], mpi: Option<&Mpi>) -> Vec<Way> {
     let mut ways = vec![Way::Sequential];
     for &processes in processes {
-        let all = [How::Plain, How::Bound, How::Monitored].into_iter();
+        let all = [How::Plain, How::Bound, How::Within, How::Monitored].into_iter();
         // A single memory process has all processors anyway.
         let all = all.filter(|how| processes > 1 || *how != How::Bound);
         ways.extend(all.map(|how| Way::Shared { processes, how }));
@@ -124,10 +127,13 @@ pub(super) fn sequential(program: &Program) -> anyhow::Result<Run> {
 
 async fn shared(program: &Program, processes: usize, how: How) -> anyhow::Result<Run> {
     let monitored = how == How::Monitored;
-    let mut cluster = one_group(processes, monitored);
-    if how == How::Bound {
-        cluster = cluster.replacen("[defaults]\n", "[defaults]\nbind = \"cores\"\n", 1);
-    }
+    let cluster = one_group(processes, monitored);
+    let defaults = match how {
+        How::Plain | How::Monitored => "",
+        How::Bound => "bind = \"cores\"\n",
+        How::Within => "bind = \"cores\"\nin_application = true\n",
+    };
+    let cluster = cluster.replacen("[defaults]\n", &format!("[defaults]\n{defaults}"), 1);
     let mut command = vec![program.name()];
     command.extend(program.args().iter().map(String::as_str));
     command.push("--json");

@@ -1,7 +1,7 @@
 //! From the file to a consistent cluster: names become numbers, missing link processes are added, and all errors are reported
 //! together.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use dosmos_memproc::{ALL_VARIABLES, Overflow, Recording, VariableOverride};
 use dosmos_proto::names::check_name;
@@ -60,9 +60,18 @@ pub(super) fn build(
     b.topology.name = file.name;
     b.groups(file.group);
     let stores = b.emps(file.emp);
+    let said = file
+        .mp
+        .iter()
+        .map(|mp| mp.in_application)
+        .collect::<Vec<_>>();
     b.mps(file.mp);
     b.links(file.lp);
     b.aps(file.ap);
+    let in_application = b.in_application(&said, file.defaults.in_application);
+    if launch.is_some() && !in_application.is_empty() {
+        b.error("in_application is for clusters that `dosmos up` starts; with [launch], memory processes have processes of their own");
+    }
     let recording = b.recording(file.recording);
     let retention = b.retention(&file.store);
     let overrides = b.variables(file.variable);
@@ -83,6 +92,7 @@ pub(super) fn build(
         overrides,
         tls,
         insecure,
+        in_application,
         bind: file.defaults.bind.unwrap_or_default(),
         deadline: Nanos::from_millis(file.defaults.deadline_ms.unwrap_or(60_000)),
         app,
@@ -276,6 +286,26 @@ impl Builder {
         inside
             .or(mps.first())
             .map_or(EmpId(0), |mp| mp.event_manager)
+    }
+
+    /// Memory processes that are within their application processes: those of which that is `said`, or by default those that can be.
+    fn in_application(&mut self, said: &[Option<bool>], default: bool) -> BTreeSet<MpId> {
+        let mut within = BTreeSet::new();
+        for (said, at) in said.iter().zip(0..) {
+            let mp = MpId(at);
+            let aps = self.topology.application_processes.iter();
+            let has = aps.filter(|ap| ap.memory_process == mp).count();
+            if *said == Some(true) && has != 1 {
+                let name = &self.topology.memory_processes[mp.index()].name;
+                self.errors.push(format!(
+                    "memory process {name}: in_application = true is for one that has one application process, and it has {has}"
+                ));
+            }
+            if said.unwrap_or(default) && has == 1 {
+                within.insert(mp);
+            }
+        }
+        within
     }
 
     fn aps(&mut self, aps: Vec<file::Ap>) {

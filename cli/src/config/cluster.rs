@@ -1,13 +1,13 @@
 //! A consistent cluster: what every other module knows of a cluster file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use dosmos_memproc::{Recording, VariableOverride};
 use dosmos_proto::access::Files;
 use dosmos_proto::transport::Address;
-use dosmos_proto::{AddressBook, Nanos, Topology};
+use dosmos_proto::{AddressBook, MpId, Nanos, Topology};
 use dosmos_trace::store::Retention;
 
 use super::bind::Bind;
@@ -38,6 +38,8 @@ pub struct Cluster {
     pub tls: Option<Files>,
     /// Other machines may reach processes without encryption.
     pub insecure: bool,
+    /// Memory processes that are within the one application process that they have.
+    pub in_application: BTreeSet<MpId>,
     /// What runs on processors of its own, where `dosmos up` starts it.
     pub bind: Bind,
     /// What to run once per application process, if the command line does not say.
@@ -89,6 +91,11 @@ pub enum Listen {
 impl Cluster {
     /// The addresses that are known before anything runs, and those in `run_dir`.
     pub fn address_book(&self, run_dir: Option<&Path>) -> AddressBook {
+        AddressBook::new(self.known_addresses().collect(), run_dir)
+    }
+
+    /// Addresses that the file says.
+    pub(crate) fn known_addresses(&self) -> impl Iterator<Item = (String, Address)> {
         let fixed = self.listen.iter();
         let fixed = fixed.filter_map(|(name, listen)| match listen {
             Listen::At(Address::Tcp(text)) if text.ends_with(":0") => None,
@@ -97,7 +104,7 @@ impl Cluster {
         });
         let advertised = self.advertise.iter();
         let advertised = advertised.map(|(name, address)| (name.clone(), address.clone()));
-        AddressBook::new(fixed.chain(advertised).collect(), run_dir)
+        fixed.chain(advertised)
     }
 
     /// The address a process binds.
@@ -119,6 +126,23 @@ impl Cluster {
             .get(name)
             .cloned()
             .unwrap_or_else(|| run_dir.join("store").join(name))
+    }
+}
+
+impl Cluster {
+    /// Refuses a cluster whose memory processes are within application processes: only `dosmos up` starts those.
+    ///
+    /// # Errors
+    /// With the name of one, and what to do.
+    pub(crate) fn has_memory_processes_of_their_own(&self) -> anyhow::Result<()> {
+        match self.in_application.first() {
+            None => Ok(()),
+            Some(mp) => anyhow::bail!(
+                "memory process {} is within its application process, which `dosmos up` starts, and demo; take in_application out of the \
+                 cluster file to start processes one by one, or by a launcher",
+                self.topology.mp_name(*mp)
+            ),
+        }
     }
 }
 
@@ -147,10 +171,14 @@ impl fmt::Display for Cluster {
                     .filter(|ap| ap.memory_process.0 == mp)
                     .map(|ap| ap.name.as_str())
                     .collect();
+                let how = match self.in_application.contains(&MpId(mp)) {
+                    true => "is within",
+                    false => "serves",
+                };
                 let serves = if aps.is_empty() {
                     String::new()
                 } else {
-                    format!(", serves {}", aps.join(", "))
+                    format!(", {how} {}", aps.join(", "))
                 };
                 writeln!(f, "  {kind} {}: reports to {emp}{serves}", process.name)?;
             }

@@ -84,6 +84,8 @@ pub(super) struct Defaults {
     #[serde(default)]
     pub(super) insecure: bool,
     pub(super) bind: Option<Bind>,
+    #[serde(default)]
+    pub(super) in_application: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -123,6 +125,7 @@ pub(super) struct Mp {
     pub(super) listen: Option<String>,
     pub(super) advertise: Option<String>,
     pub(super) metrics: Option<String>,
+    pub(super) in_application: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -250,6 +253,7 @@ impl Mp {
             listen: None,
             advertise: None,
             metrics: None,
+            in_application: None,
         }
     }
 }

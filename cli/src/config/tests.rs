@@ -48,6 +48,43 @@ fn replacing(what: &str, by: &str) -> String {
 }
 
 #[test]
+fn a_memory_process_is_within_the_one_application_process_that_it_has() {
+    let within = |text: &str| {
+        let cluster = Cluster::parse(text).unwrap();
+        let names = cluster.in_application.iter();
+        let names: Vec<String> = names.map(|mp| cluster.topology.mp_name(*mp)).collect();
+        (names.join(" "), cluster.to_string())
+    };
+    let all = "[defaults]\nin_application = true\n";
+    // mp1 has none.
+    let (names, shown) = within(&format!("{GOOD}{all}"));
+    assert_eq!(names, "mp0");
+    assert!(
+        shown.contains("mp mp0: reports to emp0, is within ap0"),
+        "{shown}"
+    );
+    assert_eq!(within(GOOD).0, "");
+    let said = |value: &str| {
+        GOOD.replacen(
+            "name = \"mp0\"\n",
+            &format!("name = \"mp0\"\nin_application = {value}\n"),
+            1,
+        )
+    };
+    assert_eq!(within(&said("true")).0, "mp0");
+    assert_eq!(within(&format!("{}{all}", said("false"))).0, "");
+    let two = "[[ap]]\nname = \"ap1\"\nmp = \"mp0\"\n";
+    assert_eq!(within(&format!("{GOOD}{two}{all}")).0, "");
+    let error = Cluster::parse(&format!("{}{two}", said("true")))
+        .unwrap_err()
+        .join("\n");
+    assert!(
+        error.contains("memory process mp0") && error.contains("it has 2"),
+        "{error}"
+    );
+}
+
+#[test]
 fn memory_processes_are_bound_or_all_or_none() {
     let bound = |text: &str| Cluster::parse(text).map(|c| c.bind);
     assert_eq!(bound(GOOD), Ok(Bind::Memory));

@@ -10,6 +10,7 @@ use dosmos_proto::large;
 use dosmos_proto::token::{ENV_TOKEN, ENV_TOKEN_FILE};
 use dosmos_proto::transport::Address;
 use dosmos_proto::{Nanos, Token};
+use dsm_lib::ENV_WITHIN;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWriteExt, BufReader};
@@ -31,6 +32,8 @@ pub(super) struct ClusterFile {
 pub(crate) struct Joining<'a> {
     pub(crate) memory_process: &'a Address,
     pub(crate) certificates: Option<&'a Files>,
+    /// The file of the memory process that it is to be itself.
+    pub(crate) within: Option<PathBuf>,
     /// How long an operation may take.
     pub(crate) deadline: Nanos,
 }
@@ -98,6 +101,8 @@ impl Child {
                 "DOSMOS_DEADLINE_MS",
                 (joining.deadline.0 / 1_000_000).to_string(),
             )
+            .env_remove(ENV_WITHIN)
+            .envs(joining.within.iter().map(|file| (ENV_WITHIN, file)))
             .envs(environment)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -5,9 +5,10 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
+use dosmos_proto::transport::Address;
 use dosmos_proto::wire::FlushRequest;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::{AddressBook, large, transport};
+use dosmos_proto::{AddressBook, MpId, large, transport};
 use futures::future::join_all;
 
 use super::binding::Binding;
@@ -18,6 +19,7 @@ use super::metadata::Metadata;
 use super::run_dir::RunDir;
 use crate::config::{Cluster, OPERATOR};
 use crate::output;
+use crate::process::within;
 
 /// How long processes may take to be there.
 const START: Duration = Duration::from_secs(20);
@@ -83,7 +85,10 @@ impl Running {
         for emp in topology.event_managers() {
             running.emps.start(&emp.name)?;
         }
-        for mp in topology.memory_processes() {
+        for (mp, me) in topology.memory_processes().iter().zip((0..).map(MpId)) {
+            if running.cluster.in_application.contains(&me) {
+                continue;
+            }
             let environment = running.binding.environment(&mp.name);
             let start = || Child::node(&mp.name, &started_with, &running.run_dir, environment);
             let child = running.binding.around(&mp.name, start)?;
@@ -178,6 +183,10 @@ impl Running {
                 let ended = app.ended()?;
                 if let Some(status) = ended {
                     self.metadata.rank_ended(&app.name, status);
+                    if !self.cluster.in_application.is_empty() {
+                        // It may never have been heard of. Whoever does not hear it here either is ended with the others.
+                        let _ = self.book.give_up(&app.name);
+                    }
                 }
                 match ended {
                     None => left.push(app),
@@ -215,13 +224,16 @@ impl Running {
         self.book.require_token()?;
         for ap in self.cluster.topology.application_processes() {
             let mp = self.cluster.topology.mp_name(ap.memory_process);
-            let address = self
-                .book
-                .resolve(&mp)
-                .with_context(|| format!("the address of {mp} is not known"))?;
+            let within = self.within(ap.memory_process)?;
+            let address = match &within {
+                Some((address, _)) => Some(address.clone()),
+                None => self.book.resolve(&mp),
+            };
+            let address = address.with_context(|| format!("the address of {mp} is not known"))?;
             let files = self.cluster.files_of(&ap.name)?;
             let joining = Joining {
                 memory_process: &address,
+                within: within.map(|(_, file)| file),
                 certificates: files.as_ref(),
                 deadline: self.cluster.deadline,
             };
@@ -231,6 +243,19 @@ impl Running {
             self.apps.push(self.binding.around(name, start)?);
         }
         Ok(())
+    }
+
+    /// Where a memory process that is to be within its application process will listen, and the file that says all else of it.
+    fn within(&self, me: MpId) -> anyhow::Result<Option<(Address, PathBuf)>> {
+        if !self.cluster.in_application.contains(&me) {
+            return Ok(None);
+        }
+        let run_dir = self.run_dir.path();
+        let start = within(&self.cluster, me, run_dir)?;
+        let file = run_dir.join(format!("{}.within.json", self.cluster.topology.mp_name(me)));
+        let written = start.write(&file);
+        written.with_context(|| format!("cannot write {}", file.display()))?;
+        Ok(Some((start.listen, file)))
     }
 
     /// Ends what still runs of the program.

@@ -220,7 +220,7 @@ pub(super) async fn processes(
             number(|p| p.counters.forwarded),
             number(|p| p.counters.recorded),
             number(|p| p.counters.dropped),
-            state.map(|p| p.counters.cpu).into(),
+            state.and_then(|p| p.counters.cpu).into(),
         ]);
         items.push(json!({ "name": mp.name, "kind": kind, "group": group, "event_manager": emp, "status": state }));
     }

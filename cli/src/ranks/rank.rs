@@ -308,6 +308,7 @@ impl Start {
             let address = book.resolve(&mp);
             let address = address.with_context(|| format!("the address of {mp} is not known"))?;
             let joining = Joining {
+                within: None,
                 memory_process: &address,
                 certificates: files,
                 deadline: cluster.deadline,

@@ -337,7 +337,7 @@ pub fn status(records: &[Record], now: Nanos) -> Status {
                 forwarded: if link { records.len() as u64 / 5 } else { 0 },
                 recorded: requests,
                 buffered_bytes: 4_096,
-                cpu: Nanos(320_000_000),
+                cpu: Some(Nanos(320_000_000)),
                 copies: 2,
                 objects: 2,
                 monitor: Nanos(19_000_000),

@@ -135,6 +135,7 @@ impl Cluster {
             },
             overrides: Vec::new(),
             default_deadline: Nanos::ZERO,
+            in_application: false,
             metrics: None,
         };
         let book = self.book.clone();

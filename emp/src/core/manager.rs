@@ -203,13 +203,15 @@ impl Manager {
         let ended = self.ingest.has_all(mp, incarnation, last);
         // A reader of the store compares what was made with what is there.
         if ended && let Some(link) = self.links.get(&mp) {
-            let (counted, time) = (link.counted(), link.counters().serving());
+            let (counted, serving) = (link.counted(), link.counters().serving());
             let incarnation = incarnation.to_wire();
-            self.pending.event(Event::Processor {
-                mp,
-                incarnation,
-                time,
-            });
+            if let Some(time) = serving {
+                self.pending.event(Event::Processor {
+                    mp,
+                    incarnation,
+                    time,
+                });
+            }
             if let Some(counters) = counted {
                 self.pending.event(Event::Counters {
                     mp,

@@ -7,6 +7,7 @@ mod blackbox;
 mod breakdown;
 mod check;
 mod commands;
+mod in_application;
 mod invariant;
 mod launching;
 mod metrics;

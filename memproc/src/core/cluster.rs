@@ -16,6 +16,8 @@ use dosmos_trace::Origin;
 pub(crate) struct Cluster {
     pub(crate) topology: Arc<Topology>,
     pub(crate) me: MpId,
+    /// See [`Settings`](crate::core::Settings).
+    pub(crate) in_application: bool,
     /// Next hop towards each process; none where there is no link process to cross.
     next: Vec<Option<MpId>>,
     /// Memory processes that own objects: the homes of names, in order.
@@ -32,6 +34,7 @@ impl Cluster {
         Self {
             topology,
             me,
+            in_application: false,
             next,
             owners,
         }

@@ -42,7 +42,8 @@ pub struct Core {
 impl Core {
     /// A process that has seen nothing yet.
     pub fn new(settings: Settings) -> Self {
-        let cluster = Cluster::new(settings.topology, settings.me);
+        let mut cluster = Cluster::new(settings.topology, settings.me);
+        cluster.in_application = settings.in_application;
         Self {
             requester: Requester::new(settings.default_timeout),
             owner: Owner::default(),
@@ -65,6 +66,15 @@ impl Core {
     /// The neighbours this process has links to.
     pub fn neighbours(&self) -> Vec<MpId> {
         self.view.cluster.neighbours().collect()
+    }
+
+    /// The application processes of the cluster that have not left and are not lost, as far as this process was told. One that never
+    /// came is among them.
+    pub fn still_here(&self) -> Vec<ApId> {
+        let aps = self.view.cluster.topology.aps_in(None);
+        aps.into_iter()
+            .filter(|ap| !self.barriers.is_absent(*ap))
+            .collect()
     }
 
     /// What has been done so far.

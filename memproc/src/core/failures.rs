@@ -23,11 +23,11 @@ pub(crate) struct Failures {
 
 impl Failures {
     /// An application process left. Tells those who may wait for it at barriers: all coordinators, and
-    /// if it died, everyone with application processes.
+    /// if it died, everyone with application processes; or those who go on until all have left.
     pub(crate) fn leave(&mut self, cx: &mut Context, ap: ApId, orderly: bool) {
         let t = &cx.cluster.topology;
         let mut to = with_participants(cx);
-        if orderly {
+        if orderly && !cx.cluster.in_application {
             let groups = t.group_of_ap(ap).into_iter().flat_map(|g| t.ancestry(g));
             let coordinators: Vec<MpId> = std::iter::once(None)
                 .chain(groups.map(Some))

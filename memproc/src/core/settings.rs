@@ -5,9 +5,10 @@ use std::sync::Arc;
 use dosmos_proto::{
     ApId, Cache, CopyPolicy, Incarnation, LockKind, MpId, Nanos, Placement, Topology,
 };
+use serde::{Deserialize, Serialize};
 
 /// What the configuration says of a variable, over what its declaration says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct VariableOverride {
     /// Its name, or [`ALL_VARIABLES`].
     pub name: String,
@@ -39,6 +40,9 @@ pub struct Settings {
     pub overrides: Vec<VariableOverride>,
     /// How long an operation may take if the application process does not say.
     pub default_timeout: Nanos,
+    /// Memory processes may be within application processes, which go on until all application processes have left: so all are
+    /// told who left.
+    pub in_application: bool,
 }
 
 /// What has been done so far.

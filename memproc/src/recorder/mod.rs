@@ -26,6 +26,7 @@ use dosmos_trace::query::BarrierName;
 use dosmos_trace::selection::Selection;
 use dosmos_trace::wire::{encode, hand_over_to_wire};
 use prost::Message;
+use serde::{Deserialize, Serialize};
 
 use crate::core::messages::Item;
 pub use buffer::Raw;
@@ -35,7 +36,7 @@ use meter::Meter;
 pub use outbox::{Gap, Outbox, Unsent};
 
 /// What becomes of records that find the buffer full.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Overflow {
     /// They are lost, and counted.
     #[default]
@@ -45,7 +46,7 @@ pub enum Overflow {
 }
 
 /// What is recorded, and how much of it is held.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recording {
     /// What is recorded.
     pub selection: Selection,

@@ -37,7 +37,9 @@ impl Link for ToPeer {
     async fn connect(&mut self) -> Result<Self::Connection, LinkError> {
         let (book, name) = (&self.shared.book, &self.name);
         let address = book.resolve(name).ok_or(LinkError::AddressUnknown)?;
-        let dialled = transport::dial(&address, book.access().expecting(name), DIAL, None).await?;
+        let access = book.access().expecting(name);
+        let watched = self.shared.watched.as_ref();
+        let dialled = transport::dial(&address, access, DIAL, watched).await?;
         let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
         let large = Arc::new(LargeMessages::handing_on());
         let inbox = large.offer(dialled.is_on_this_host());

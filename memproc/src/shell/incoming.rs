@@ -47,6 +47,8 @@ enum Source<M, Out> {
     /// A call that a server of the library serves.
     Library(Box<Streaming<M>>),
     Direct(Box<Direct<Packed<Out>, M>>),
+    /// Of this process.
+    Within(Pin<Box<dyn Stream<Item = M> + Send>>),
 }
 
 impl<M: Carrier + Message + Default + 'static, Out: Carrier + Message> Incoming<M, Out> {
@@ -64,6 +66,13 @@ impl<M: Carrier + Message + Default + 'static, Out: Carrier + Message> Incoming<
         }
     }
 
+    pub(super) fn within(stream: Pin<Box<dyn Stream<Item = M> + Send>>) -> Self {
+        Self {
+            stream: Source::Within(stream),
+            large: Arc::default(),
+        }
+    }
+
     /// How large messages go on this connection.
     pub(super) fn large(&self) -> &LargeMessages {
         &self.large
@@ -74,6 +83,11 @@ impl<M: Carrier + Message + Default + 'static, Out: Carrier + Message> Incoming<
         let message = match &mut self.stream {
             Source::Library(stream) => next(stream).await?,
             Source::Direct(call) => call.next().await.ok_or(LinkError::Closed)??,
+            Source::Within(stream) => {
+                return tokio_stream::StreamExt::next(stream)
+                    .await
+                    .ok_or(LinkError::Closed);
+            }
         };
         let message = self.large.unpack(message);
         message.map_err(|malformed| LinkError::Impossible(Box::new(malformed)))
@@ -82,7 +96,7 @@ impl<M: Carrier + Message + Default + 'static, Out: Carrier + Message> Incoming<
     /// Keeps the connection while nobody asks for what comes in; until it ends.
     pub(super) async fn idle(&mut self) {
         match &mut self.stream {
-            Source::Library(_) => pending().await,
+            Source::Library(_) | Source::Within(_) => pending().await,
             Source::Direct(call) => poll_fn(|cx| call.poll_idle(cx)).await,
         }
     }

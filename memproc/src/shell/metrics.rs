@@ -42,11 +42,9 @@ pub(super) fn page(shared: &Shared) -> Page {
     ] {
         page.counter(name, help, value as f64);
     }
-    page.counter(
-        "cpu_seconds",
-        "Processor time used",
-        counters.cpu.as_secs_f64(),
-    );
+    if let Some(cpu) = counters.cpu {
+        page.counter("cpu_seconds", "Processor time used", cpu.as_secs_f64());
+    }
     page.counter(
         "monitor_seconds",
         "Of the processor time, what monitoring took",

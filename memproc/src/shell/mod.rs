@@ -16,7 +16,9 @@ mod records;
 mod serve;
 mod session;
 mod shared;
+mod within;
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,20 +30,25 @@ use dosmos_node::metrics::MetricsListener;
 use dosmos_node::processor::process_time;
 use dosmos_node::reconnect::keep_connected;
 use dosmos_node::serving::Serving;
+use dosmos_proto::access::Credentials;
 use dosmos_proto::transport::Listener;
+use dosmos_proto::watched::Watched;
 use dosmos_proto::wire::memory_server::MemoryServer;
-use dosmos_proto::{AddressBook, MAX_MESSAGE_BYTES, Nanos, transport};
+use dosmos_proto::{AddressBook, ApId, MAX_MESSAGE_BYTES, Nanos, transport};
 use tokio::task::JoinSet;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tracing::{info, warn};
 
-use crate::config::{Config, Error, Summary};
+use crate::config::{Config, Error, Start, Summary};
 use crate::core::messages::Input;
 use crate::core::{Core, Settings};
 use crate::recorder::Recorder;
 use shared::Shared;
+pub use within::{Entrance, Replies, Within, within};
 
 const DEFAULT_DEADLINE: Nanos = Nanos::from_millis(60_000);
+/// One within an application process looks this often whether all application processes have left.
+const LOOK_WHO_LEFT: Duration = Duration::from_millis(5);
 /// Deadlines are looked at this often.
 const TICK: Duration = Duration::from_millis(20);
 /// The end waits for the event manager to make the last records durable, until it has made none durable for this long. One
@@ -77,8 +84,43 @@ pub async fn run(
     book: AddressBook,
     shutdown: impl Future<Output = ()>,
 ) -> Result<Summary, Error> {
+    run_as(config, listener, book, None, shutdown).await
+}
+
+/// Runs a memory process within an application process until all application processes of the cluster have left: what it owns is theirs,
+/// too. To be run on the runtime of the session, which begins at the [`Entrance`].
+///
+/// # Errors
+/// As [`run`]; if it cannot listen, or its certificates cannot be used.
+pub async fn run_within(start: Start, within: Within) -> Result<Summary, Error> {
+    let name = start.config.topology.mp_name(start.config.me);
+    let failed = |source: std::io::Error| Error::Begin {
+        name: name.clone(),
+        source,
+    };
+    let credentials = start.certificates.map(Credentials::read).transpose();
+    let credentials = credentials.map_err(|e| failed(std::io::Error::other(e)))?;
+    let addresses = start.addresses.into_iter().collect();
+    let book = AddressBook::new(addresses, Some(&start.run_dir)).secured(credentials.clone());
+    let listener = Listener::bind(&start.listen).await.map_err(failed)?;
+    let mut listener = listener.secured(credentials);
+    if start.open_to_same_host {
+        let opened = listener.open_to_same_host();
+        opened.unwrap_or_else(|e| warn!("{name} is reached by TCP on this host too: {e}"));
+    }
+    run_as(start.config, listener, book, Some(within), pending()).await
+}
+
+async fn run_as(
+    config: Config,
+    listener: Listener,
+    book: AddressBook,
+    within: Option<Within>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Summary, Error> {
+    let (visits, watched) = within.map(|w| (w.visits, w.watched)).unzip();
     let metrics = config.metrics.clone();
-    let (shared, name) = start(config, book)?;
+    let (shared, name) = start(config, book, watched.clone())?;
     let metrics = match metrics {
         Some(address) => Some(MetricsListener::publish(&name, &address, &shared.book).await?),
         None => None,
@@ -97,8 +139,11 @@ pub async fn run(
     tasks.spawn(keep_connected(records, backoff(RECORD_PAUSES, u64::MAX)));
     tasks.spawn(records::pack(Arc::clone(&shared)));
     tasks.spawn(tick(Arc::clone(&shared)));
-    let spinning = Arc::clone(&shared);
-    tasks.spawn(async move { spinning.spinner.run().await });
+    let is_within = visits.is_some();
+    if !is_within {
+        let spinning = Arc::clone(&shared);
+        tasks.spawn(async move { spinning.spinner.run().await });
+    }
     if let Some(listener) = metrics {
         let shared = Arc::clone(&shared);
         let page = move || metrics::page(&shared);
@@ -111,16 +156,25 @@ pub async fn run(
     }
 
     let service = Arc::new(serve::Service::new(Arc::clone(&shared)));
+    if let Some(mut visits) = visits {
+        let service = Arc::clone(&service);
+        tasks.spawn(async move {
+            while let Some(visit) = visits.recv().await {
+                service.within(visit);
+            }
+        });
+    }
     let library = MemoryServer::from_arc(Arc::clone(&service))
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
         .max_encoding_message_size(MAX_MESSAGE_BYTES);
     let listener = listener.secured(shared.book.credentials().cloned());
     let guard = transport::guard(token.clone());
     let library = transport::server(token).add_service(library);
-    let mut server = Serving::start_with(library, listener, guard, service);
+    let mut server = Serving::start_with(library, listener, guard, service, watched);
     let _ = shared.started.set(process_time());
     tokio::select! {
         () = shutdown => {}
+        () = all_have_left(&shared), if is_within => {}
         source = server.failed() => return Err(Error::Serve { name, source }),
     }
     drop(published);
@@ -137,7 +191,24 @@ pub async fn run(
     Ok(Summary { counters, drained })
 }
 
-fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Error> {
+/// Waits until no application process of the cluster is left. Of those that nothing is heard of, whoever started them says when they
+/// have ended.
+async fn all_have_left(shared: &Shared) {
+    loop {
+        let here = shared.lock().core.still_here();
+        let ended = |ap: &ApId| shared.book.is_given_up(&shared.topology.ap_name(*ap));
+        if here.iter().all(ended) {
+            return;
+        }
+        sleep(LOOK_WHO_LEFT).await;
+    }
+}
+
+fn start(
+    config: Config,
+    book: AddressBook,
+    watched: Option<Arc<Watched>>,
+) -> Result<(Arc<Shared>, String), Error> {
     let topology = Arc::new(config.topology);
     let me = config.me;
     let name = topology.mp(me).ok_or(Error::Unknown(me))?.name.clone();
@@ -154,9 +225,10 @@ fn start(config: Config, book: AddressBook) -> Result<(Arc<Shared>, String), Err
             Nanos::ZERO => DEFAULT_DEADLINE,
             given => given,
         },
+        in_application: config.in_application,
     });
     let recorder = Recorder::new(Arc::clone(&topology), me, config.recording);
-    let shared = Shared::new(core, recorder, topology, me, book, incarnation);
+    let shared = Shared::new(core, recorder, (topology, me), book, incarnation, watched);
     Ok((Arc::new(shared), name))
 }
 

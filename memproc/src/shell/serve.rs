@@ -58,6 +58,20 @@ impl Service {
         }
     }
 
+    /// Serves an application process that is this process.
+    pub(super) fn within(&self, visit: super::within::Visit) {
+        let super::within::Visit {
+            requests,
+            outgoing,
+            unread,
+            peer,
+        } = visit;
+        if let Ok(stranger) = self.stranger() {
+            let session = self.session(Incoming::within(requests), unread, peer);
+            tokio::spawn(session.run(outgoing, stranger));
+        }
+    }
+
     /// A place for a stream whose other side has not introduced itself.
     fn stranger(&self) -> Result<OwnedSemaphorePermit, Status> {
         let full = |_| {

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use dosmos_node::processor::{process_time, thread_time};
 use dosmos_proto::spin::Spinner;
 use dosmos_proto::time::Clock;
+use dosmos_proto::watched::Watched;
 use dosmos_proto::wire::{ApReply, ApRequest, ap_reply, ap_request};
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
 use tokio::sync::Notify;
@@ -27,6 +28,8 @@ pub(super) struct Shared {
     pub(super) book: AddressBook,
     pub(super) clock: Clock,
     pub(super) incarnation: Incarnation,
+    /// Where connections are noted, if others see to them.
+    pub(super) watched: Option<Arc<Watched>>,
     state: Mutex<State>,
     /// A batch is full; one was packed; there may be room again; say goodbye to the event manager.
     pub(super) full: Notify,
@@ -139,10 +142,10 @@ impl Shared {
     pub(super) fn new(
         core: Core,
         recorder: Recorder,
-        topology: Arc<Topology>,
-        me: MpId,
+        (topology, me): (Arc<Topology>, MpId),
         book: AddressBook,
         incarnation: Incarnation,
+        watched: Option<Arc<Watched>>,
     ) -> Self {
         Self {
             topology,
@@ -150,6 +153,7 @@ impl Shared {
             book,
             clock: Clock::start(),
             incarnation,
+            watched,
             state: Mutex::new(State {
                 core,
                 recorder,
@@ -331,7 +335,8 @@ impl Shared {
             requests: core.requests,
             served: core.served,
             forwarded: core.forwarded,
-            cpu: process_time(),
+            // Within an application process it cannot be told from that of the program.
+            cpu: self.watched.is_none().then(process_time),
             started: self.started.get().copied().unwrap_or_default(),
             awake: Nanos::from(self.spinner.waited()),
             copies: core.copies,

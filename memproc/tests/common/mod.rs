@@ -77,6 +77,8 @@ pub struct Cluster {
     /// Processes that do nothing until they are continued.
     pub stopped: BTreeSet<MpId>,
     overrides: Vec<VariableOverride>,
+    /// Memory processes may be within application processes.
+    pub in_application: bool,
     starts: u32,
     /// Nothing is written to the log: a run takes a fraction of the time.
     pub silent: bool,
@@ -104,7 +106,14 @@ impl Cluster {
         aps: u32,
         overrides: &[VariableOverride],
     ) -> Self {
-        let mut c = Self::unconnected(topology(groups, mps, aps), overrides);
+        Self::without_processes(topology(groups, mps, aps), overrides).begun()
+    }
+
+    /// All processes up, all application processes connected.
+    fn begun(mut self) -> Self {
+        let count = self.topology.memory_processes().len() as u32;
+        self.cores = (0..count).map(|mp| self.start(MpId(mp))).collect();
+        let mut c = self;
         for (a, b) in c.pairs() {
             c.up(a, b);
         }
@@ -116,16 +125,33 @@ impl Cluster {
         c
     }
 
+    /// As [`new`](Self::new); memory processes may be within application processes.
+    pub fn in_application(groups: &[&str], mps: u32, aps: u32) -> Self {
+        let c = Self {
+            in_application: true,
+            ..Self::without_processes(topology(groups, mps, aps), &[])
+        };
+        c.begun()
+    }
+
     /// Nothing up, nobody connected.
     pub fn unconnected(topology: Arc<Topology>, overrides: &[VariableOverride]) -> Self {
+        let mut c = Self::without_processes(topology, overrides);
+        let count = c.topology.memory_processes().len() as u32;
+        c.cores = (0..count).map(|mp| c.start(MpId(mp))).collect();
+        c
+    }
+
+    fn without_processes(topology: Arc<Topology>, overrides: &[VariableOverride]) -> Self {
         let count = topology.memory_processes().len() as u32;
-        let mut c = Self {
+        Self {
             cores: Vec::new(),
             topology,
             dead: BTreeSet::new(),
             unaware: BTreeSet::new(),
             stopped: BTreeSet::new(),
             overrides: overrides.to_vec(),
+            in_application: false,
             starts: 0,
             links: BTreeMap::new(),
             order: VecDeque::new(),
@@ -139,9 +165,7 @@ impl Cluster {
             items: Vec::new(),
             names: HashMap::new(),
             out: Vec::new(),
-        };
-        c.cores = (0..count).map(|mp| c.start(MpId(mp))).collect();
-        c
+        }
     }
 
     /// A process that has seen nothing yet; each start has its own incarnation.
@@ -156,6 +180,7 @@ impl Cluster {
             incarnation: Incarnation::new(start, 0),
             overrides: self.overrides.clone(),
             default_timeout: Nanos::from_millis(60_000),
+            in_application: self.in_application,
         })
     }
 

@@ -14,3 +14,4 @@ mod publishing;
 mod recorded;
 mod recovery;
 mod replicas;
+mod within;

@@ -51,6 +51,7 @@ impl Process {
             recording: Recording::default(),
             overrides: Vec::new(),
             default_deadline: Nanos::ZERO,
+            in_application: false,
             metrics: None,
         };
         let (stop, stopped) = oneshot::channel();

@@ -48,6 +48,7 @@ impl Secured {
             recording: Recording::default(),
             overrides: Vec::new(),
             default_deadline: Nanos::ZERO,
+            in_application: false,
             metrics: None,
         };
         tokio::spawn(run(config, listener, book, std::future::pending()));

@@ -96,6 +96,7 @@ impl Cluster {
             recording: self.recording.clone(),
             overrides: Vec::new(),
             default_deadline: Nanos::ZERO,
+            in_application: false,
             metrics: None,
         };
         let (stop, stopped) = oneshot::channel();

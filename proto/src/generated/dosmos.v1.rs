@@ -1871,8 +1871,9 @@ pub struct ProcessCounters {
     pub dropped: u64,
     #[prost(uint64, tag = "6")]
     pub buffered_bytes: u64,
-    #[prost(uint64, tag = "7")]
-    pub cpu_ns: u64,
+    /// none: not known, as within an application process
+    #[prost(uint64, optional, tag = "7")]
+    pub cpu_ns: ::core::option::Option<u64>,
     /// held now
     #[prost(uint64, tag = "8")]
     pub copies: u64,

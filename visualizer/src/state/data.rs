@@ -36,7 +36,7 @@ struct Counters {
     now: Nanos,
     accesses: u64,
     recorded: u64,
-    cpu: Nanos,
+    cpu: Option<Nanos>,
     monitor: Nanos,
 }
 
@@ -54,8 +54,8 @@ struct Sample {
 /// What a process costs, recently.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Costs {
-    /// Share of a processor that it takes.
-    pub cpu: f64,
+    /// Share of a processor that it takes, if it is known.
+    pub cpu: Option<f64>,
     /// Share of a processor that monitoring takes in it: the intrusion.
     pub monitor: f64,
     /// Records it makes a second.
@@ -303,12 +303,16 @@ impl Data {
 
     /// What a memory process costs, recently.
     pub fn costs_of_mp(&self, mp: MpId) -> Option<Costs> {
-        let rate =
-            |of: fn(&Counters) -> u64| self.rate(|s| s.processes.get(&mp).map(|c| (c.now, of(c))));
+        let rate = |of: fn(&Counters) -> Option<u64>| {
+            self.rate(|s| {
+                let counters = s.processes.get(&mp)?;
+                Some((counters.now, of(counters)?))
+            })
+        };
         Some(Costs {
-            cpu: rate(|c| c.cpu.0)? / 1e9,
-            monitor: rate(|c| c.monitor.0)? / 1e9,
-            records: rate(|c| c.recorded)?,
+            cpu: rate(|c| Some(c.cpu?.0)).map(|share| share / 1e9),
+            monitor: rate(|c| Some(c.monitor.0))? / 1e9,
+            records: rate(|c| Some(c.recorded))?,
         })
     }
 

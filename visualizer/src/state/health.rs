@@ -54,8 +54,8 @@ pub struct Process {
     pub unsent: u64,
     /// Its last record is so old; none: it has not made any.
     pub lag: Option<Nanos>,
-    /// Processor time used so far.
-    pub cpu: Nanos,
+    /// Processor time used so far, if it is known.
+    pub cpu: Option<Nanos>,
     /// Of that, for monitoring.
     pub monitor: Nanos,
     /// Its recent costs.

@@ -294,23 +294,23 @@ fn health(table: &mut Table, state: &State) {
         "clock_offset_ns",
         "clock_error_ns",
     ]);
-    let lag = |t: Option<dosmos_proto::Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
+    let time = |t: Option<dosmos_proto::Nanos>| t.map_or_else(String::new, |t| t.0.to_string());
     for row in state.health.iter() {
         match row {
             HealthRow::Manager(m) => {
                 let (records, lost) = (m.records.to_string(), m.lost.to_string());
                 let pending = m.pending.to_string();
                 let none = String::new;
-                let head = [m.name.clone(), records, lost, lag(m.lag), pending];
+                let head = [m.name.clone(), records, lost, time(m.lag), pending];
                 table.row(head.into_iter().chain([none(), none(), none(), none()]));
             }
             HealthRow::Process(p) => table.row([
                 p.name.clone(),
                 p.recorded.to_string(),
                 p.lost.to_string(),
-                lag(p.lag),
+                time(p.lag),
                 p.unsent.to_string(),
-                p.cpu.0.to_string(),
+                time(p.cpu),
                 p.monitor.0.to_string(),
                 p.offset.to_string(),
                 p.clock_error.0.to_string(),

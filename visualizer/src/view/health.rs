@@ -144,7 +144,7 @@ fn process(p: &Process, theme: Theme) -> Vec<(String, Style)> {
         lost(p.lost, theme),
         (text::time_or_dash(p.lag), Style::new()),
         (text::bytes(p.unsent), Style::new()),
-        (share(p.costs.map(|c| c.cpu)), Style::new()),
+        (share(p.costs.and_then(|c| c.cpu)), Style::new()),
         (share(p.costs.map(|c| c.monitor)), costly),
         (format!("±{}", text::time(p.clock_error)), theme.faint()),
     ]
@@ -171,13 +171,21 @@ fn detail(state: &State, theme: Theme, area: Rect) -> Vec<Line<'static>> {
             lines
         }
         Some(Row::Process(p)) => vec![
-            format!(
-                "{}: {} of {} CPU time since its start was used for monitoring ({})",
-                p.name,
-                text::time(p.monitor),
-                text::time(p.cpu),
-                text::percent(p.monitor.0, p.cpu.0),
-            ),
+            match p.cpu {
+                Some(cpu) => format!(
+                    "{}: {} of {} CPU time since its start was used for monitoring ({})",
+                    p.name,
+                    text::time(p.monitor),
+                    text::time(cpu),
+                    text::percent(p.monitor.0, cpu.0),
+                ),
+                None => format!(
+                    "{}: {} of CPU time since its start was used for monitoring; it is within its application process, whose CPU time \
+                     is not known apart",
+                    p.name,
+                    text::time(p.monitor),
+                ),
+            },
             format!(
                 "clock offset {} ± {} · {} of records not acknowledged",
                 signed(p.offset),

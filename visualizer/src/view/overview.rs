@@ -375,7 +375,7 @@ fn process_details(s: &dosmos_trace::query::ProcessStatus, link: bool) -> String
     let tail = format!(
         "unsent {} · CPU {} · clock ±{}",
         text::bytes(s.counters.buffered_bytes),
-        text::time(s.counters.cpu),
+        text::time_or_dash(s.counters.cpu),
         text::time(s.clock_error),
     );
     if link {

@@ -42,6 +42,11 @@ impl Absent {
         }
     }
 
+    /// Whether one is gone.
+    pub(super) fn has(&self, ap: ApId) -> bool {
+        self.by_ap.contains_key(&ap)
+    }
+
     /// Why a barrier of a group, or of all, cannot open: the first of its participants that is gone.
     pub(super) fn refusal(&self, cx: &Context, group: Option<GroupId>) -> Option<Refusal> {
         let t = &cx.cluster.topology;

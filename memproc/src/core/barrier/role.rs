@@ -460,6 +460,11 @@ impl Barriers {
         }
     }
 
+    /// Whether it is missing.
+    pub(crate) fn is_absent(&self, ap: ApId) -> bool {
+        self.absent.has(ap)
+    }
+
     /// A participant is back.
     pub(crate) fn regain_participant(&mut self, ap: ApId, cause: Gone) {
         self.absent.remove(ap, cause);
