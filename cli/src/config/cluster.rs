@@ -138,7 +138,7 @@ impl Cluster {
         match self.in_application.first() {
             None => Ok(()),
             Some(mp) => anyhow::bail!(
-                "memory process {} is within its application process, which `dosmos up` starts, and demo; take in_application out of the \
+                "memory process {} is within its application process, which only `dosmos up` starts; take in_application out of the \
                  cluster file to start processes one by one, or by a launcher",
                 self.topology.mp_name(*mp)
             ),
