@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,36 +17,51 @@ use crate::watched::{Watch, Watched};
 
 /// A connection, accepted or dialled.
 #[derive(Debug)]
-pub enum Connection {
-    /// Over TCP.
+pub struct Connection {
+    transport: Transport,
+    /// If its socket is among those that are watched.
+    watch: Option<Watch>,
+}
+
+/// What it goes through.
+#[derive(Debug)]
+pub(crate) enum Transport {
     Tcp(TcpStream),
     /// Over TCP with TLS.
     Tls(SecureSocket),
-    /// Over a Unix socket.
     Unix(UnixSocket),
 }
 
-impl Connection {
-    /// Its socket. One with TLS has none before its handshake is over.
-    fn socket(&self) -> io::Result<BorrowedFd<'_>> {
-        match self {
-            Self::Tcp(s) => Ok(s.as_fd()),
-            Self::Tls(s) => s.descriptor(),
-            Self::Unix(s) => Ok(s.as_fd()),
-        }
+impl From<Transport> for Connection {
+    fn from(transport: Transport) -> Self {
+        let watch = None;
+        Self { transport, watch }
     }
 }
 
-/// A connection that was dialled, whose socket is watched.
-pub(crate) struct WatchedConnection {
-    connection: Connection,
-    watch: Watch,
-}
+impl Connection {
+    /// Whether its other end is on this host for certain.
+    pub(crate) fn is_on_this_host(&self) -> bool {
+        matches!(self.transport, Transport::Unix(_))
+    }
 
-impl WatchedConnection {
-    pub(crate) fn new(connection: Connection, all: &Arc<Watched>) -> io::Result<Self> {
-        let watch = Watch::begin(connection.socket()?, all)?;
-        Ok(Self { connection, watch })
+    /// From now on its socket is among those that are watched. One with TLS has none before its handshake is over.
+    pub(crate) fn watch(&mut self, all: &Arc<Watched>) -> io::Result<()> {
+        let socket = match &self.transport {
+            Transport::Tcp(s) => s.as_fd(),
+            Transport::Tls(s) => s.descriptor()?,
+            Transport::Unix(s) => s.as_fd(),
+        };
+        self.watch = Some(Watch::begin(socket, all)?);
+        Ok(())
+    }
+
+    /// Notes whether a write found room.
+    fn wrote<T>(&self, result: Poll<T>) -> Poll<T> {
+        match &self.watch {
+            Some(watch) => watch.wrote(result),
+            None => result,
+        }
     }
 }
 
@@ -54,7 +69,6 @@ impl WatchedConnection {
 pub struct Accepted {
     state: State,
     peer: Peer,
-    watch: Option<Watch>,
 }
 
 enum State {
@@ -78,10 +92,10 @@ impl Accepted {
     /// One over TCP: with TLS, if there are credentials.
     pub fn over_tcp(socket: TcpStream, credentials: Option<&Credentials>) -> Self {
         match credentials {
-            None => Self::new(Connection::Tcp(socket), Peer::Uncertified),
+            None => Self::new(Transport::Tcp(socket), Peer::Uncertified),
             Some(credentials) => {
                 let (socket, peer) = SecureSocket::accept(socket, credentials);
-                Self::new(Connection::Tls(socket), peer)
+                Self::new(Transport::Tls(socket), peer)
             }
         }
     }
@@ -92,17 +106,11 @@ impl Accepted {
         credentials: Option<&Credentials>,
     ) -> io::Result<Self> {
         Ok(match credentials {
-            None => {
-                let connection = Connection::Unix(UnixSocket::new(socket)?);
-                Self::new(connection, Peer::Uncertified)
-            }
+            None => Self::new(Transport::Unix(UnixSocket::new(socket)?), Peer::Uncertified),
             Some(credentials) => {
                 let (opening, peer) = same_host::accept(socket, credentials);
-                Self {
-                    state: State::Opening(opening),
-                    peer,
-                    watch: None,
-                }
+                let state = State::Opening(opening);
+                Self { state, peer }
             }
         })
     }
@@ -113,22 +121,21 @@ impl Accepted {
     /// If the connection ends first.
     pub async fn has_one_call(&mut self) -> io::Result<Option<bool>> {
         match &mut self.state {
-            State::Open(Connection::Tls(socket)) => socket.has_one_call().await.map(Some),
-            State::Open(Connection::Tcp(_) | Connection::Unix(_)) => Ok(None),
+            State::Open(connection) => match &mut connection.transport {
+                Transport::Tls(socket) => socket.has_one_call().await.map(Some),
+                Transport::Tcp(_) | Transport::Unix(_) => Ok(None),
+            },
             State::Opening(opening) => {
-                let socket = UnixSocket::new(opening.await?)?;
-                self.state = State::Open(Connection::Unix(socket));
+                let transport = Transport::Unix(UnixSocket::new(opening.await?)?);
+                self.state = State::Open(transport.into());
                 Ok(Some(true))
             }
         }
     }
 
-    pub(crate) fn new(connection: Connection, peer: Peer) -> Self {
-        Self {
-            state: State::Open(connection),
-            peer,
-            watch: None,
-        }
+    fn new(transport: Transport, peer: Peer) -> Self {
+        let state = State::Open(transport.into());
+        Self { state, peer }
     }
 
     /// From now on its socket is among those that are watched. After [`has_one_call`](Self::has_one_call): until then it may have none.
@@ -136,19 +143,7 @@ impl Accepted {
     /// # Errors
     /// If the system gives no more descriptors, or it has ended.
     pub fn watch(&mut self, all: &Arc<Watched>) -> io::Result<()> {
-        let State::Open(connection) = &self.state else {
-            return Err(io::ErrorKind::NotConnected.into());
-        };
-        self.watch = Some(Watch::begin(connection.socket()?, all)?);
-        Ok(())
-    }
-
-    /// Notes whether a write found room.
-    fn wrote<T>(&self, result: Poll<T>) -> Poll<T> {
-        match &self.watch {
-            Some(watch) => watch.wrote(result),
-            None => result,
-        }
+        self.open()?.get_mut().watch(all)
     }
 
     fn open(&mut self) -> io::Result<Pin<&mut Connection>> {
@@ -166,7 +161,7 @@ impl Connected for Accepted {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for Transport {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -180,7 +175,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for Transport {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -222,25 +217,25 @@ impl AsyncWrite for Connection {
     }
 }
 
-impl AsyncRead for WatchedConnection {
+impl AsyncRead for Connection {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().connection).poll_read(cx, buf)
+        Pin::new(&mut self.get_mut().transport).poll_read(cx, buf)
     }
 }
 
-impl AsyncWrite for WatchedConnection {
+impl AsyncWrite for Connection {
     fn poll_write(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.connection).poll_write(cx, buf);
-        this.watch.wrote(written)
+        let written = Pin::new(&mut this.transport).poll_write(cx, buf);
+        this.wrote(written)
     }
     fn poll_write_vectored(
         self: Pin<&mut Self>,
@@ -248,20 +243,20 @@ impl AsyncWrite for WatchedConnection {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let written = Pin::new(&mut this.connection).poll_write_vectored(cx, bufs);
-        this.watch.wrote(written)
+        let written = Pin::new(&mut this.transport).poll_write_vectored(cx, bufs);
+        this.wrote(written)
     }
     fn is_write_vectored(&self) -> bool {
-        self.connection.is_write_vectored()
+        self.transport.is_write_vectored()
     }
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         // Over TLS, what a write has taken may wait here.
-        let flushed = Pin::new(&mut this.connection).poll_flush(cx);
-        this.watch.wrote(flushed)
+        let flushed = Pin::new(&mut this.transport).poll_flush(cx);
+        this.wrote(flushed)
     }
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().connection).poll_shutdown(cx)
+        Pin::new(&mut self.get_mut().transport).poll_shutdown(cx)
     }
 }
 
@@ -281,27 +276,20 @@ impl AsyncWrite for Accepted {
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let written = this.open()?.poll_write(cx, buf);
-        this.wrote(written)
+        self.get_mut().open()?.poll_write(cx, buf)
     }
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        let written = this.open()?.poll_write_vectored(cx, bufs);
-        this.wrote(written)
+        self.get_mut().open()?.poll_write_vectored(cx, bufs)
     }
     fn is_write_vectored(&self) -> bool {
         true
     }
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        // Over TLS, what a write has taken may wait here.
-        let flushed = this.open()?.poll_flush(cx);
-        this.wrote(flushed)
+        self.get_mut().open()?.poll_flush(cx)
     }
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.get_mut().open()?.poll_shutdown(cx)

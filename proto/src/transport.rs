@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use dosmos_secure::{Credentials, Peer, SecureSocket};
+use dosmos_secure::{Credentials, SecureSocket};
 use hyper_util::rt::TokioIo;
 use prost::Message;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ use tower::layer::util::{Identity, Stack};
 use tower::util::{MapRequestLayer, MapResponse};
 
 pub use crate::access::Access;
-use crate::connection::WatchedConnection;
+use crate::connection::Transport;
 pub use crate::connection::{Accepted, Connection};
 use crate::direct::{Direct, KEEP_ALIVE, PING_TIMEOUT, Pipe};
 use crate::guard::{Guard, note_method};
@@ -133,7 +133,7 @@ impl Address {
     }
 
     async fn dial(&self, access: &Access, one_call: bool) -> io::Result<Connection> {
-        Ok(match self {
+        let transport = match self {
             Self::Tcp(text) => {
                 let credentials = access.credentials.as_ref();
                 if one_call && let Some(socket) = same_host::dial(text, credentials.is_some()).await
@@ -145,23 +145,22 @@ impl Address {
                             dosmos_secure::same_host::dial(socket, credentials, expected).await?
                         }
                     };
-                    return Ok(Connection::Unix(UnixSocket::new(socket)?));
+                    return Ok(Transport::Unix(UnixSocket::new(socket)?).into());
                 }
                 let socket = TcpStream::connect(text.as_str()).await?;
                 socket.set_nodelay(true)?;
                 match credentials {
-                    None => Connection::Tcp(socket),
+                    None => Transport::Tcp(socket),
                     Some(credentials) => {
                         let expected = access.expected.as_deref();
                         let dialled = SecureSocket::dial(socket, credentials, expected, one_call);
-                        Connection::Tls(dialled.await?)
+                        Transport::Tls(dialled.await?)
                     }
                 }
             }
-            Self::Unix(path) => {
-                Connection::Unix(UnixSocket::new(UnixStream::connect(path).await?)?)
-            }
-        })
+            Self::Unix(path) => Transport::Unix(UnixSocket::new(UnixStream::connect(path).await?)?),
+        };
+        Ok(transport.into())
     }
 }
 
@@ -272,8 +271,7 @@ impl Stream for Listener {
             }),
             Socket::Unix(l) => l.poll_accept(cx).map(|accepted| {
                 let (socket, _) = accepted?;
-                let connection = Connection::Unix(UnixSocket::new(socket)?);
-                Ok(Accepted::new(connection, Peer::Uncertified))
+                Accepted::over_unix(socket, None)
             }),
         };
         accepted.map(Some)
@@ -363,14 +361,14 @@ pub async fn dial(
         let why = format!("it did not answer within {timeout:?}");
         Err(io::Error::new(io::ErrorKind::TimedOut, why))
     };
-    let dialled = dialled.unwrap_or_else(late).and_then(|connection| {
+    let dialled = dialled.unwrap_or_else(late).and_then(|mut connection| {
+        if let Some(all) = watched {
+            connection.watch(all)?;
+        }
         Ok(Dialled {
-            is_on_this_host: matches!(connection, Connection::Unix(_)),
+            is_on_this_host: connection.is_on_this_host(),
             token: access.token,
-            socket: match watched {
-                Some(watched) => Box::new(WatchedConnection::new(connection, watched)?),
-                None => Box::new(connection),
-            },
+            socket: Box::new(connection),
         })
     });
     dialled.map_err(|e| ConnectError {
