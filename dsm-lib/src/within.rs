@@ -39,6 +39,9 @@ impl Enter {
 pub(crate) struct Within {
     #[cfg(feature = "within")]
     start: dosmos_memproc::Start,
+    /// There is none then.
+    #[cfg(not(feature = "within"))]
+    never: std::convert::Infallible,
 }
 
 fn unusable(problem: String) -> Error {
@@ -89,8 +92,6 @@ impl Within {
 
     #[cfg(not(feature = "within"))]
     pub(crate) fn begin(self, _: &Arc<Watched>) -> (Enter, Life) {
-        let begin: Begin = Box::new(|_| Box::pin(futures::stream::empty()));
-        let failed = Arc::default();
-        (Enter { begin, failed }, Box::pin(std::future::ready(())))
+        match self.never {}
     }
 }
