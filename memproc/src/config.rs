@@ -63,7 +63,7 @@ impl Start {
         serde_json::from_slice(&std::fs::read(file)?).map_err(malformed)
     }
 
-    /// Writes it, for its user alone.
+    /// Writes it. Who else may read it is for the directory to say.
     ///
     /// # Errors
     /// If the file cannot be written.

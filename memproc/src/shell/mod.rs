@@ -191,13 +191,19 @@ async fn run_as(
     Ok(Summary { counters, drained })
 }
 
-/// Waits until no application process of the cluster is left. Of those that nothing is heard of, whoever started them says when they
-/// have ended.
+/// Waits until no application process of the cluster is left: its own first, of which it hears itself. Of those that nothing is heard
+/// of, whoever started them says when they have ended.
 async fn all_have_left(shared: &Shared) {
+    let is_own = |ap: &ApId| {
+        shared
+            .topology
+            .ap(*ap)
+            .is_some_and(|ap| ap.memory_process == shared.me)
+    };
     loop {
         let here = shared.lock().core.still_here();
         let ended = |ap: &ApId| shared.book.is_given_up(&shared.topology.ap_name(*ap));
-        if here.iter().all(ended) {
+        if !here.iter().any(is_own) && here.iter().all(ended) {
             return;
         }
         sleep(LOOK_WHO_LEFT).await;
