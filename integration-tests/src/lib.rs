@@ -250,6 +250,15 @@ impl Lab {
         counts.retain(|_, n| *n > 0);
         counts
     }
+
+    /// docs/design/monitoring.md#invariant: meta-objects = stored records = what the application processes did, and that is something.
+    pub fn assert_invariant(&self) -> Counts {
+        let done = self.done();
+        assert!(!done.is_empty());
+        assert_eq!(self.stored(), done, "stored records against what was done");
+        assert_eq!(self.in_metas(), done, "meta-objects against what was done");
+        done
+    }
 }
 
 /// Operations on objects, as the counts name them.

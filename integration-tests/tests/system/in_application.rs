@@ -40,10 +40,7 @@ fn programs_compute_the_same_and_everything_they_did_is_known() {
                 "{said}"
             );
         }
-        let done = lab.done();
-        assert!(!done.is_empty());
-        assert_eq!(lab.stored(), done, "stored records against what was done");
-        assert_eq!(lab.in_metas(), done, "meta-objects against what was done");
+        lab.assert_invariant();
         // The program's time is not taken for that of serving.
         let serving = &lab.query(&["breakdown"])["serving_ns"];
         let serving: Vec<&String> = serving.as_object().unwrap().keys().collect();
@@ -129,11 +126,7 @@ fn over_tls_the_memory_process_has_its_own_certificate() {
         printed.contains("equal to a sequential run bit for bit"),
         "{printed}"
     );
-    assert_eq!(
-        lab.stored(),
-        lab.done(),
-        "stored records against what was done"
-    );
+    lab.assert_invariant();
     // Without it, whoever starts the program is told why it ends.
     std::fs::remove_dir_all(lab.path().join("tls/mp1")).unwrap();
     std::fs::remove_dir_all(lab.path().join("run")).unwrap();

@@ -1,20 +1,11 @@
 //! Whole runs: what memory processes, stores and meta-objects say is what the programs did, and the contract holds.
 
-use dosmos_integration_tests::{Counts, Lab, NESTED, said, up_args};
+use dosmos_integration_tests::{Lab, NESTED, said, up_args};
 
 fn lab() -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
     lab.cluster(NESTED);
     lab
-}
-
-/// docs/design/monitoring.md#invariant: meta-objects = stored records = what the applications did.
-fn assert_invariant(lab: &Lab) -> Counts {
-    let done = lab.done();
-    assert!(!done.is_empty());
-    assert_eq!(lab.stored(), done, "stored records against what was done");
-    assert_eq!(lab.in_metas(), done, "meta-objects against what was done");
-    done
 }
 
 #[test]
@@ -35,7 +26,7 @@ fn sor_is_right_to_the_bit_and_everything_it_did_is_known() {
         said.contains("equal to a sequential run bit for bit"),
         "{said}"
     );
-    assert_invariant(&lab);
+    lab.assert_invariant();
 }
 
 #[test]
@@ -51,7 +42,7 @@ fn a_random_program_is_known_to_the_last_access() {
             "--counts",
             "counts",
         ]);
-        let done = assert_invariant(&lab);
+        let done = lab.assert_invariant();
         assert!(done.values().sum::<u64>() > 800, "seed {seed}: {done:?}");
     }
 }
@@ -130,7 +121,7 @@ fn reads_of_copies_in_application_processes_are_known_to_the_last() {
         "--counts",
         "counts",
     ]);
-    assert_invariant(&lab);
+    lab.assert_invariant();
 }
 
 /// Reads by origin, as `dosmos query histogram` tells them: local, intra-group, inter-group.
