@@ -52,7 +52,7 @@ impl Corrections {
         }
     }
 
-    /// The last correction. Its error is the largest of all that were added, so it holds for every record so far.
+    /// The last correction. No correction has a smaller error than one before it, so the error of the last holds for every record so far.
     pub fn last(&self) -> Option<&Correction> {
         self.0.last()
     }

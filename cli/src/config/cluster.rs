@@ -127,9 +127,7 @@ impl Cluster {
             .cloned()
             .unwrap_or_else(|| run_dir.join("store").join(name))
     }
-}
 
-impl Cluster {
     /// Refuses a cluster whose memory processes are within application processes: only `dosmos up` starts those.
     ///
     /// # Errors

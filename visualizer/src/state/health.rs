@@ -54,7 +54,7 @@ pub struct Process {
     pub unsent: u64,
     /// Its last record is so old; none: it has not made any.
     pub lag: Option<Nanos>,
-    /// Processor time used so far, if it is known.
+    /// Processor time used so far; none if it is not known.
     pub cpu: Option<Nanos>,
     /// Of that, for monitoring.
     pub monitor: Nanos,
