@@ -457,7 +457,7 @@ impl Core {
                 self.failures.leave(cx, ap, orderly);
             }
             Effect::Lost { mp, why } => {
-                self.barriers.lose_coordinator(cx, mp, &why);
+                self.barriers.lose(cx, mp, &why);
                 self.requester.lose(cx, mp, &why);
                 self.home.lose(cx, mp, &why);
                 self.owner.lose(cx, mp);

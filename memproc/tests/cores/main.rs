@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests are tests
 
 mod barriers;
+mod barriers_of_two;
 #[path = "../common/mod.rs"]
 mod common;
 mod delegation;

@@ -27,14 +27,14 @@ fn a_write_outside_a_section_is_flushed_before_the_barrier() {
          mp1 -> mp0 flush ap1
          mp1 -> mp0 invalidate y[0] v1
          trace@mp0 hand-over y[0] dropped to emp0
+         mp0 -> mp1 arrive b generation 1
          mp0 -> mp1 flushed
          mp0 -> mp1 ack y[0] v1
+         record@mp1 requester barrier barrier b[1] by ap1 intra v1
+         mp1 -> ap1 passed generation 1
          mp1 -> mp0 arrive b generation 1
          record@mp0 requester barrier barrier b[1] by ap0 local v1 waited
          mp0 -> ap0 passed generation 1
-         mp0 -> mp1 open b generation 1
-         record@mp1 requester barrier barrier b[1] by ap1 intra v1 waited
-         mp1 -> ap1 passed generation 1
          ",
     );
     c.call(0, read(y));

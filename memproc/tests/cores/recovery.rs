@@ -336,7 +336,7 @@ fn records_say_which_start_of_its_coordinator_counted_an_opening() {
     let told: Vec<(u32, u32, u64)> = barriers
         .map(|r| (r.ap.0, r.object.index, r.version))
         .collect();
-    assert_eq!(told, [(0, 1, 1), (1, 1, 1), (0, 2, 2), (1, 2, 2)]);
+    assert_eq!(told, [(1, 1, 1), (0, 1, 1), (0, 2, 2), (1, 2, 2)]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use dosmos_trace::query::BarrierName;
 use rustc_hash::FxHashMap;
 
 use super::gone::{Absent, Gone};
-use super::group::{group_of, members, number};
+use super::group::{coordinator, group_of, members, number};
 use super::late::{Late, did_not_open};
 use crate::core::context::Context;
 use crate::core::effects::{Effect, Waiter};
@@ -16,6 +16,16 @@ use crate::core::messages::{Item, Notice, Opening, Scope};
 
 /// Most barrier names.
 const MAX_BARRIERS: usize = 65_536;
+
+/// What the coordinator told the only other memory process of its own participants, of this generation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    Nothing,
+    /// All of them wait: the other one may open the barrier for its own without asking.
+    Arrived,
+    /// Not all wait any more, and the other one has not said yet that it did not open the barrier before it knew.
+    Withdrawn,
+}
 
 /// One named barrier.
 #[derive(Debug)]
@@ -33,8 +43,12 @@ struct Barrier {
     sent: bool,
     /// It was told so for this generation, and it is true no more. What says so may get lost, when the arrival does not.
     void: Option<u64>,
-    /// At the coordinator: the members that said so.
+    /// At the coordinator: the members that said so. At another one: the coordinator, if it did.
     here: BTreeSet<MpId>,
+    /// At the coordinator, where there are only two memory processes.
+    told: Told,
+    /// The last generation, if it opened without a word to the other one, which opened it by itself.
+    unsaid: Option<u64>,
     /// What the coordinator said when it failed it the last time, if it blamed a participant.
     blamed: Option<Refusal>,
     late: Late,
@@ -43,6 +57,24 @@ struct Barrier {
 impl Barrier {
     fn coordinator(&self) -> Option<MpId> {
         self.members.first().copied()
+    }
+
+    /// At the coordinator: the other member, if it is the only other memory process there is. Then whatever either of them
+    /// learns of the other's participants it learns on the link between them, so each may open the barrier for its own.
+    fn other(&self, cx: &Context) -> Option<MpId> {
+        let other = cx.cluster.only_other()?;
+        (self.coordinator() == Some(cx.me()) && self.members.contains(&other)).then_some(other)
+    }
+
+    /// At the coordinator: tells the other member that all participants here wait, if it does not know.
+    fn tell(&mut self, cx: &mut Context) {
+        if self.told == Told::Nothing
+            && self.here.contains(&cx.me())
+            && let Some(other) = self.other(cx)
+        {
+            self.told = Told::Arrived;
+            cx.notice(other, self.arrival());
+        }
     }
 
     /// Our arrival does not count any more; whether there was one.
@@ -54,17 +86,31 @@ impl Barrier {
         sent
     }
 
-    /// Says so to the coordinator, if it is another process.
-    fn say_void(&self, cx: &mut Context) {
-        if let (Some(to), Some(generation)) = (self.coordinator(), self.void)
-            && to != cx.me()
-        {
-            let notice = Notice::BarrierWithdraw {
-                group: self.group,
-                name: self.name.clone(),
-                generation,
-            };
-            cx.notice(to, notice);
+    /// Says so to whoever was told: the coordinator, or by the coordinator the other member.
+    fn say_void(&mut self, cx: &mut Context) {
+        let Some(generation) = self.void else { return };
+        let to = match self.coordinator() {
+            Some(to) if to != cx.me() => Some(to),
+            _ if self.told == Told::Arrived => self.other(cx),
+            _ => None,
+        };
+        let Some(to) = to else { return };
+        if self.told == Told::Arrived {
+            self.told = Told::Withdrawn;
+        }
+        let notice = Notice::BarrierWithdraw {
+            group: self.group,
+            name: self.name.clone(),
+            generation,
+        };
+        cx.notice(to, notice);
+    }
+
+    fn arrival(&self) -> Notice {
+        Notice::BarrierArrive {
+            group: self.group,
+            name: self.name.clone(),
+            generation: self.generation,
         }
     }
 
@@ -188,6 +234,8 @@ impl Barriers {
             sent: false,
             void: None,
             here: BTreeSet::new(),
+            told: Told::Nothing,
+            unsaid: None,
             blamed: None,
             late: Late::default(),
         }))
@@ -212,12 +260,10 @@ impl Barriers {
         let generation = b.generation;
         match b.coordinator() {
             Some(to) if to != cx.me() => {
-                let notice = Notice::BarrierArrive {
-                    group: b.group,
-                    name: b.name.clone(),
-                    generation,
-                };
-                cx.notice(to, notice);
+                cx.notice(to, b.arrival());
+                if b.here.contains(&to) {
+                    self.opened(cx, barrier, generation, None);
+                }
             }
             _ => self.member_arrived(cx, cx.me(), barrier, generation),
         }
@@ -242,15 +288,18 @@ impl Barriers {
         }
     }
 
-    /// The time of an operation is over: its arrival is withdrawn, and the coordinator, if that is another process which
-    /// knows of it, says who is missing. Whether it does.
+    /// The time of an operation is over: its arrival is withdrawn, and the other process that knows of it says whether the
+    /// barrier opened before, and a coordinator who is missing. Whether there is one.
     pub(crate) fn ask(&mut self, cx: &mut Context, barrier: VarId, waiter: Waiter) -> bool {
         let me = cx.me();
         let asked = |b: &&mut Barrier| {
-            let to = b.coordinator().filter(|to| *to != me);
+            let (to, knows) = match b.coordinator() {
+                Some(to) if to != me => (Some(to), b.sent),
+                _ => (b.other(cx), b.told == Told::Arrived),
+            };
             let reachable = |to| cx.missing(to).is_none() && cx.check_reachable(to).is_ok();
             let answers = to.is_some_and(reachable);
-            answers && b.waiting.contains(&waiter) && (b.sent || b.late.is_asking())
+            answers && b.waiting.contains(&waiter) && (knows || b.late.is_asking())
         };
         if self.table.get_mut(&barrier).filter(asked).is_none() {
             return false;
@@ -262,7 +311,8 @@ impl Barriers {
         true
     }
 
-    /// At the coordinator: not all participants of a memory process wait any more.
+    /// Not all participants of a memory process wait any more, which had said that they do: at the coordinator of another
+    /// member, or the other way round.
     pub(crate) fn withdrawn(
         &mut self,
         cx: &mut Context,
@@ -270,10 +320,19 @@ impl Barriers {
         (group, name): (Option<GroupId>, &str),
         generation: u64,
     ) {
-        if let Ok(b) = self.known(cx, group, name)
-            && b.generation == generation
-            && b.here.contains(&from)
-        {
+        let Ok(b) = self.known(cx, group, name) else {
+            return;
+        };
+        if b.coordinator() == Some(from) {
+            // If it opened here, our arrival is on its way and says so.
+            if generation >= b.generation {
+                b.here.remove(&from);
+                let closed = Refusal::new(ErrorCode::Deadline, b.missing_text(cx));
+                cx.notice(from, b.release(generation, Some(closed)));
+            }
+        } else if b.unsaid == Some(generation) {
+            cx.notice(from, b.release(generation, None));
+        } else if b.generation == generation && b.here.contains(&from) {
             let missing = Refusal::new(ErrorCode::Deadline, b.missing_text(cx));
             b.here.remove(&from);
             b.late.member_gives_up(cx.now, from);
@@ -281,7 +340,7 @@ impl Barriers {
         }
     }
 
-    /// At the coordinator: a memory process says that all its participants arrived.
+    /// A memory process says that all its participants arrived: a member, or the coordinator.
     pub(crate) fn arrived(
         &mut self,
         cx: &mut Context,
@@ -289,8 +348,19 @@ impl Barriers {
         (group, name): (Option<GroupId>, String),
         generation: u64,
     ) {
-        match self.known(cx, group, &name).map(|_| number(group, &name)) {
-            Ok(barrier) => self.member_arrived(cx, from, barrier, generation),
+        let barrier = number(group, &name);
+        let coordinates = coordinator(cx.cluster, group) == Some(cx.me());
+        match self.known(cx, group, &name) {
+            Ok(_) if coordinates => self.member_arrived(cx, from, barrier, generation),
+            // One of us was started again if it is another generation: our own arrival tells the coordinator.
+            Ok(b) if b.coordinator() == Some(from) && b.generation == generation => {
+                b.here.insert(from);
+                if b.sent {
+                    self.opened(cx, barrier, generation, None);
+                }
+            }
+            Ok(_) => {}
+            Err(_) if !coordinates => {} // So is whoever arrives here.
             Err(refusal) => {
                 let failed = Notice::BarrierRelease {
                     group,
@@ -319,12 +389,17 @@ impl Barriers {
                 cx.cluster.mp_name(from)
             );
             let late = Refusal::new(ErrorCode::ProcessLost, why);
-            return cx.notice(from, b.release(current - 1, Some(late)));
+            cx.notice(from, b.release(current - 1, Some(late)));
+            if b.told == Told::Arrived {
+                // What it was told was of a generation that it did not know.
+                cx.notice(from, b.arrival());
+            }
+            return;
         }
         if generation > b.generation {
             // We started again, and the others are further. Those of ours that wait have arrived for
             // this generation as well; who arrived for one between must arrive again.
-            b.generation = generation;
+            (b.generation, b.told) = (generation, Told::Nothing);
             let why = format!(
                 "the coordinator of barrier {:?} was started again; arrive again",
                 b.name
@@ -340,19 +415,26 @@ impl Barriers {
         }
         b.here.insert(from);
         b.late.member_arrives(from);
-        if missing.is_some() || b.here.len() == b.members.len() {
+        // It arrived before it heard that ours do not wait any more: it has opened.
+        let opened = b.told == Told::Withdrawn && from != cx.me();
+        if missing.is_some() || opened || b.here.len() == b.members.len() {
             self.open(cx, barrier, missing);
+        } else {
+            b.tell(cx);
         }
     }
 
     /// At the coordinator: opens a barrier for all, or fails it.
     fn open(&mut self, cx: &mut Context, barrier: VarId, failed: Option<Refusal>) {
-        let Some(b) = self.table.get(&barrier) else {
+        let Some(b) = self.table.get_mut(&barrier) else {
             return;
         };
         let (generation, me) = (b.generation, cx.me());
-        for member in b.members.iter().copied().filter(|m| *m != me) {
-            cx.notice(member, b.release(generation, failed.clone()));
+        // Who was told opens it by itself.
+        let knows = b.told == Told::Arrived && failed.is_none();
+        b.unsaid = knows.then_some(generation);
+        for member in b.members.iter().filter(|m| **m != me && !knows) {
+            cx.notice(*member, b.release(generation, failed.clone()));
         }
         self.opened(cx, barrier, generation, failed);
     }
@@ -372,12 +454,22 @@ impl Barriers {
             return self.opened(cx, number(group, name), generation, failed);
         };
         // It is still closed: the answer to a withdrawal.
-        if b.generation == generation {
-            for waiter in b.late.take_asking() {
-                let outcome = Err(missing.clone());
-                cx.effect(Effect::Opened { waiter, outcome });
-            }
+        if b.generation != generation {
+            return;
         }
+        let mut missing = missing.clone();
+        if b.coordinator() == Some(cx.me()) {
+            if b.told != Told::Withdrawn {
+                return;
+            }
+            b.told = Told::Nothing;
+            missing.message = b.missing_text(cx);
+        }
+        for waiter in b.late.take_asking() {
+            let outcome = Err(missing.clone());
+            cx.effect(Effect::Opened { waiter, outcome });
+        }
+        b.tell(cx);
     }
 
     fn opened(
@@ -394,6 +486,7 @@ impl Barriers {
             return;
         }
         b.here.clear();
+        b.told = Told::Nothing;
         let late = b.late.take_asking();
         let waiting = b.reset();
         (b.generation, b.void) = (generation + 1, None);
@@ -434,7 +527,7 @@ impl Barriers {
             let group = b.group;
             b.arrived.remove(&ap);
             b.waiting.retain(|w| w.ap != ap);
-            let coordinates = !b.here.is_empty();
+            let coordinates = b.coordinator() == Some(cx.me()) && !b.here.is_empty();
             if !coordinates && b.sent {
                 if !b.own.contains(&ap) {
                     continue; // The coordinator tells.
@@ -470,17 +563,25 @@ impl Barriers {
         self.absent.remove(ap, cause);
     }
 
-    /// A coordinator is lost: our arrivals with it are void.
-    pub(crate) fn lose_coordinator(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
+    /// Another memory process is lost: our arrivals with it are void, and its own; it does not know of any of ours.
+    pub(crate) fn lose(&mut self, cx: &mut Context, mp: MpId, why: &Refusal) {
         for barrier in self.select(|b| b.coordinator() == Some(mp)) {
+            if let Some(b) = self.table.get_mut(&barrier) {
+                b.here.clear();
+            }
             self.fail_here(cx, barrier, why);
+        }
+        for barrier in self.select(|b| b.told != Told::Nothing) {
+            if let Some(b) = self.table.get_mut(&barrier) {
+                b.told = Told::Nothing;
+            }
         }
     }
 
     /// A coordinator that was lost can be reached: arrivals of ours that failed do not count, if they got through after all.
     pub(crate) fn regain_coordinator(&mut self, cx: &mut Context, mp: MpId) {
         for barrier in self.select(|b| b.coordinator() == Some(mp)) {
-            if let Some(b) = self.table.get(&barrier) {
+            if let Some(b) = self.table.get_mut(&barrier) {
                 b.say_void(cx);
             }
         }
