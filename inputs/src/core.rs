@@ -315,10 +315,15 @@ pub(crate) fn peer_messages() -> Vec<w::PeerMessage> {
             object,
             version: 4,
             data: Bytes::from_static(&[1; 64]),
+            no_hurry: false,
         }),
         Body::ReadDone(w::PeerReadDone::default()),
         Body::Granted(w::Granted::default()),
-        Body::CopyAck(w::CopyAck { object, version: 3 }),
+        Body::CopyAck(w::CopyAck {
+            object,
+            version: 3,
+            no_hurry: true,
+        }),
         Body::BarrierArrive(w::BarrierArrive::default()),
         Body::BarrierRelease(w::BarrierRelease::default()),
         Body::Gone(w::ProcessGone {

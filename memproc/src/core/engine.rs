@@ -582,10 +582,12 @@ impl Core {
                 object,
                 version,
                 data,
+                no_hurry,
             } => {
+                let content = Some((data, no_hurry));
                 self.requester
                     .caches
-                    .revise(cx, caller, (object, version), Some(data));
+                    .revise(cx, caller, (object, version), content);
             }
             PeerRequest::Ballot(ballot) => self.replicas.ballot(cx, caller, ballot),
             PeerRequest::Replicate(replica) => self.replicas.keep_state(cx, caller, replica),

@@ -446,6 +446,16 @@ pub enum Body {
     Notice(Notice),
 }
 
+impl Body {
+    /// Whether nobody waits for it: it may go along with others.
+    pub(crate) fn is_in_no_hurry(&self) -> bool {
+        let Self::Response { response, .. } = self else {
+            return false;
+        };
+        matches!(response, Response::CopyAck { no_hurry: true, .. })
+    }
+}
+
 /// Names a request between memory processes: which role of the sender waits for the response, and
 /// that role's number for it. A number is used once in the life of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -538,6 +548,8 @@ pub enum PeerRequest {
         version: u64,
         /// All of it.
         data: Bytes,
+        /// Nobody waits for its acknowledgement.
+        no_hurry: bool,
     },
     /// To a process of the group: about who serves a seat.
     Ballot(Ballot),
@@ -616,6 +628,8 @@ pub enum Response {
     CopyAck {
         object: ObjectId,
         version: u64,
+        /// Nobody waits for it.
+        no_hurry: bool,
     },
     Answer(Answer),
     Replicated,

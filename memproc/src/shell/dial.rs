@@ -10,7 +10,7 @@ use dosmos_proto::{LargeMessages, MpId, transport};
 use tracing::warn;
 
 use super::incoming::{Incoming, Packed};
-use super::outgoing::{BOUNDS, Outgoing, line};
+use super::outgoing::Outgoing;
 use super::peer::{GREETING, check_peer, hello, read_peer};
 use super::shared::Shared;
 use crate::core::messages::Input;
@@ -40,7 +40,7 @@ impl Link for ToPeer {
         let access = book.access().expecting(name);
         let watched = self.shared.watched.as_ref();
         let dialled = transport::dial(&address, access, DIAL, watched).await?;
-        let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
+        let (outgoing, taken) = self.shared.line_to_peer();
         let large = Arc::new(LargeMessages::handing_on());
         let inbox = large.offer(dialled.is_on_this_host());
         // The first message always fits.

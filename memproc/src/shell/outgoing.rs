@@ -1,7 +1,7 @@
 //! Messages that wait to be taken by the link to a peer, or by the session of an application process, with a bound.
 //!
 //! A peer that takes less than it is sent is waited for where that can do no harm: application processes are not listened
-//! to while much waits ([`SlowLines`]). Messages of other memory processes are always taken, so two processes never
+//! to while much waits ([`Lines`]). Messages of other memory processes are always taken, so two processes never
 //! wait for each other. If even so too much waits, or a peer takes nothing for too long, the link is given up: what waits
 //! is dropped, and the loss of a link ends every operation that depends on it with an error. So it is with the replies to an
 //! application process: while much waits, nobody listens to this one.
@@ -66,6 +66,9 @@ pub(super) const REPLIES: Bounds = Bounds {
 /// News of copies wait so long for other messages.
 pub(super) const NEWS: Duration = Duration::from_micros(500);
 
+/// Acknowledgements that nobody waits for. What is told next of the same object is acknowledged at once, and takes them along.
+pub(super) const DONE: Duration = Duration::from_millis(2);
+
 /// Replies that nobody waits for: to send one by itself takes its receiver from its work. What synchronises takes them along.
 pub(super) const POSTED: Duration = Duration::from_millis(20);
 
@@ -95,6 +98,10 @@ struct Inner<M> {
     waker: Option<Waker>,
     /// It is counted as slow.
     slow: bool,
+    /// It is counted as due.
+    due: bool,
+    /// It let others go first, and has taken nothing since.
+    let_go_first: bool,
     /// Nothing more will be sent.
     ended: bool,
     given_up: Option<Stuck>,
@@ -113,6 +120,8 @@ impl<M> Default for Inner<M> {
             counted: (0, Nanos::ZERO),
             waker: None,
             slow: false,
+            due: false,
+            let_go_first: false,
             ended: false,
             given_up: None,
             told: false,
@@ -146,12 +155,12 @@ impl<M> Inner<M> {
     }
 }
 
-/// How many lines there are whose other end takes less than it is sent.
+/// How many lines there are of which something holds that is told of each.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SlowLines(Arc<AtomicUsize>);
+pub(super) struct Lines(Arc<AtomicUsize>);
 
-impl SlowLines {
-    /// Whether there is one: nothing should be added that can wait elsewhere.
+impl Lines {
+    /// Whether there is one.
     pub(super) fn any(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
@@ -165,11 +174,25 @@ impl SlowLines {
     }
 }
 
+/// Which of the messages that are due at the same time go first. Replies to application processes wait until the tasks of peers
+/// had a turn: whoever gets a reply goes on, often on the processor from which the others would be told.
+#[derive(Clone, Debug)]
+pub(super) enum Order {
+    /// These; the line is counted while it has some that nobody took.
+    First(Lines),
+    /// Those, then these.
+    After(Lines),
+    /// Either.
+    Any,
+}
+
 #[derive(Debug)]
 struct Line<M> {
     inner: Mutex<Inner<M>>,
     bounds: Bounds,
-    slow_lines: SlowLines,
+    /// Those whose other end takes less than it is sent: nothing should be added that can wait elsewhere.
+    slow_lines: Lines,
+    order: Order,
     /// It was given up.
     over: Notify,
 }
@@ -187,13 +210,39 @@ impl<M> Line<M> {
             inner.slow = slow;
             self.slow_lines.count(slow);
         }
+        if let Order::First(lines) = &self.order {
+            let due = !inner.queue.is_empty() && inner.taken < inner.hurry;
+            if due != inner.due {
+                inner.due = due;
+                lines.count(due);
+            }
+        }
+    }
+
+    /// Whether others have messages that go first, and had no turn yet.
+    fn lets_go_first(&self, inner: &mut Inner<M>) -> bool {
+        let Order::After(lines) = &self.order else {
+            return false;
+        };
+        let lets = !inner.queue.is_empty() && !inner.let_go_first && lines.any();
+        inner.let_go_first = lets;
+        lets
     }
 }
 
 impl<M> Drop for Line<M> {
     fn drop(&mut self) {
-        if self.lock().slow {
+        let (slow, due) = {
+            let inner = self.lock();
+            (inner.slow, inner.due)
+        };
+        if slow {
             self.slow_lines.count(false);
+        }
+        if let Order::First(lines) = &self.order
+            && due
+        {
+            lines.count(false);
         }
     }
 }
@@ -215,11 +264,12 @@ pub(super) struct Taken<M = PeerMessage> {
 pub(super) struct Over<M = PeerMessage>(Arc<Line<M>>);
 
 /// A line for the messages to one peer or application process.
-pub(super) fn line<M>(bounds: Bounds, slow_lines: &SlowLines) -> (Outgoing<M>, Taken<M>) {
+pub(super) fn line<M>(bounds: Bounds, slow_lines: &Lines, order: Order) -> (Outgoing<M>, Taken<M>) {
     let line = Arc::new(Line {
         inner: Mutex::default(),
         bounds,
         slow_lines: slow_lines.clone(),
+        order,
         over: Notify::new(),
     });
     let taken = Taken {
@@ -270,6 +320,7 @@ impl<M> Outgoing<M> {
     pub(super) fn hurry(&self) {
         let mut inner = self.0.lock();
         inner.hurry();
+        self.0.judge(&mut inner);
         inner.wake();
     }
 
@@ -341,6 +392,11 @@ impl<M> Stream for Taken<M> {
             }
             inner.hurry();
         }
+        if line.lets_go_first(&mut inner) {
+            // Their tasks were woken before.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         if let Some((message, bytes)) = inner.queue.pop_front() {
             inner.bytes -= bytes;
             inner.taken += 1;
@@ -390,8 +446,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_takes_less_than_it_is_sent_is_slow_and_then_given_up() {
-        let slow = SlowLines::default();
-        let (outgoing, mut taken) = line(SMALL, &slow);
+        let slow = Lines::default();
+        let (outgoing, mut taken) = line(SMALL, &slow, Order::Any);
         for _ in 0..3 {
             outgoing.send(small()).unwrap();
         }
@@ -412,8 +468,8 @@ mod tests {
 
     #[tokio::test]
     async fn content_counts_too() {
-        let slow = SlowLines::default();
-        let (outgoing, taken) = line(SMALL, &slow);
+        let slow = Lines::default();
+        let (outgoing, taken) = line(SMALL, &slow, Order::Any);
         let mut large = small();
         let data = Bytes::from(vec![0; 1500]);
         large.body = Some(Body::ReadDone(PeerReadDone {
@@ -429,7 +485,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_takes_nothing_is_given_up_and_one_that_takes_little_is_not() {
-        let (outgoing, mut taken) = line(SMALL, &SlowLines::default());
+        let (outgoing, mut taken) = line(SMALL, &Lines::default(), Order::Any);
         outgoing.check(Nanos(1)).unwrap();
         outgoing.check(Nanos(100)).unwrap();
         outgoing.send(small()).unwrap();
@@ -443,7 +499,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_in_no_hurry_waits_for_others_but_not_for_long() {
-        let (outgoing, mut taken) = line(REPLIES, &SlowLines::default());
+        let (outgoing, mut taken) = line(REPLIES, &Lines::default(), Order::Any);
         outgoing.send_within(NEWS, small()).unwrap();
         let mut next = std::pin::pin!(taken.next());
         let waker = Waker::noop();
@@ -471,8 +527,44 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_due_to_peers_is_taken_before_replies() {
+        let due = Lines::default();
+        let first = Order::First(due.clone());
+        let (peer, mut to_peer) = line(BOUNDS, &Lines::default(), first);
+        let after = Order::After(due.clone());
+        let (session, mut to_session) = line(REPLIES, &Lines::default(), after);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut is_taken = |taken: &mut Taken| Pin::new(taken).poll_next(&mut cx).is_ready();
+
+        peer.send(small()).unwrap();
+        session.send(small()).unwrap();
+        assert!(!is_taken(&mut to_session));
+        assert!(is_taken(&mut to_peer));
+        assert!(!due.any());
+        assert!(is_taken(&mut to_session));
+
+        // A peer that takes nothing is not waited for.
+        peer.send(small()).unwrap();
+        session.send(small()).unwrap();
+        assert!(!is_taken(&mut to_session));
+        assert!(is_taken(&mut to_session));
+        drop((peer, to_peer));
+        assert!(!due.any(), "a link that is gone has nothing due");
+
+        // What waits for company is not due.
+        let first = Order::First(due.clone());
+        let (peer, _to_peer) = line::<PeerMessage>(BOUNDS, &Lines::default(), first);
+        peer.send_within(POSTED, small()).unwrap();
+        session.send(small()).unwrap();
+        assert!(is_taken(&mut to_session));
+        peer.hurry();
+        session.send(small()).unwrap();
+        assert!(!is_taken(&mut to_session));
+    }
+
+    #[tokio::test]
     async fn what_was_sent_before_the_end_is_taken() {
-        let (outgoing, mut taken) = line(SMALL, &SlowLines::default());
+        let (outgoing, mut taken) = line(SMALL, &Lines::default(), Order::Any);
         outgoing.send(small()).unwrap();
         drop(outgoing);
         assert!(taken.next().await.is_some());

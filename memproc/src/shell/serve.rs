@@ -17,7 +17,7 @@ use tonic::{Request, Response, Status, Streaming};
 use tracing::{debug, warn};
 
 use super::incoming::{Incoming, Packed};
-use super::outgoing::{BOUNDS, Outgoing, REPLIES, SlowLines, line};
+use super::outgoing::{Lines, Outgoing};
 use super::peer::{GREETING, accept_peer, check_identity, check_protocol};
 use super::shared::Shared;
 use crate::core::messages::{Input, Request as CoreRequest};
@@ -47,7 +47,7 @@ impl Service {
     fn session(
         &self,
         requests: Incoming<ApRequest, ApReply>,
-        unread: SlowLines,
+        unread: Lines,
         peer: Peer,
     ) -> Session {
         Session {
@@ -93,15 +93,15 @@ impl Calls for Service {
         let large = Arc::new(LargeMessages::handing_on());
         match call.path() {
             APPLICATION => {
-                let unread = SlowLines::default();
-                let (outgoing, taken) = line(REPLIES, &unread);
+                let unread = Lines::default();
+                let (outgoing, taken) = self.shared.line_to_application(&unread);
                 let call = call.accept(Packed::new(taken, &large));
                 let requests = Incoming::direct(call, &large);
                 let session = self.session(requests, unread, peer);
                 session.run(outgoing, stranger).await;
             }
             PEER => {
-                let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
+                let (outgoing, taken) = self.shared.line_to_peer();
                 let call = call.accept(Packed::new(taken, &large));
                 let incoming = Incoming::direct(call, &large);
                 let shared = Arc::clone(&self.shared);
@@ -124,8 +124,8 @@ impl Memory for Service {
     ) -> Result<Response<Self::ApplicationStream>, Status> {
         let peer = guard::peer(request.extensions())?;
         let stranger = self.stranger()?;
-        let unread = SlowLines::default();
-        let (outgoing, taken) = line(REPLIES, &unread);
+        let unread = Lines::default();
+        let (outgoing, taken) = self.shared.line_to_application(&unread);
         let large = Arc::new(LargeMessages::handing_on());
         let requests = Incoming::of_library(request.into_inner(), &large);
         let session = self.session(requests, unread, peer);
@@ -140,7 +140,7 @@ impl Memory for Service {
     ) -> Result<Response<Self::PeerStream>, Status> {
         let peer = guard::peer(request.extensions())?;
         let stranger = self.stranger()?;
-        let (outgoing, taken) = line(BOUNDS, &self.shared.slow_peers);
+        let (outgoing, taken) = self.shared.line_to_peer();
         let shared = Arc::clone(&self.shared);
         let large = Arc::new(LargeMessages::handing_on());
         let incoming = Incoming::of_library(request.into_inner(), &large);
@@ -154,7 +154,7 @@ struct Session {
     shared: Arc<Shared>,
     requests: Incoming<ApRequest, ApReply>,
     /// Its replies are not taken as fast as they come.
-    unread: SlowLines,
+    unread: Lines,
     /// What its connection has shown.
     peer: Peer,
 }
@@ -235,7 +235,7 @@ impl Session {
 async fn pause(
     shared: &Shared,
     ap: ApId,
-    unread: &SlowLines,
+    unread: &Lines,
     requests: &mut Incoming<ApRequest, ApReply>,
 ) {
     let must_wait = || {

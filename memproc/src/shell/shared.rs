@@ -15,7 +15,8 @@ use dosmos_proto::wire::{ApReply, ApRequest, ap_reply, ap_request};
 use dosmos_proto::{AddressBook, ApId, Incarnation, MpId, Nanos, ProcessCounters, Topology};
 use tokio::sync::Notify;
 
-use super::outgoing::{NEWS, Outgoing, POSTED, SlowLines, Stuck};
+use super::outgoing::{BOUNDS, REPLIES, line};
+use super::outgoing::{DONE, Lines, NEWS, Order, Outgoing, POSTED, Stuck, Taken};
 use crate::core::Core;
 use crate::core::messages::{Body, Input, Output};
 use crate::recorder::Recorder;
@@ -40,7 +41,9 @@ pub(super) struct Shared {
     pub(super) spinner: Spinner,
     /// Processor time that this process had used when it was ready to serve.
     pub(super) started: OnceLock<Nanos>,
-    pub(super) slow_peers: SlowLines,
+    pub(super) slow_peers: Lines,
+    /// Lines to peers that have messages which nobody took.
+    due_peers: Lines,
     recording_up: AtomicBool,
     /// The event manager was connected at some time.
     recording_was_up: AtomicBool,
@@ -169,10 +172,25 @@ impl Shared {
             farewell: Notify::new(),
             spinner: Spinner::default(),
             started: OnceLock::new(),
-            slow_peers: SlowLines::default(),
+            slow_peers: Lines::default(),
+            due_peers: Lines::default(),
             recording_up: AtomicBool::new(false),
             recording_was_up: AtomicBool::new(false),
         }
+    }
+
+    /// A line for the messages to a peer.
+    pub(super) fn line_to_peer(&self) -> (Outgoing, Taken) {
+        let order = Order::First(self.due_peers.clone());
+        line(BOUNDS, &self.slow_peers, order)
+    }
+
+    /// A line for the replies to an application process; whether much waits in it is told by `unread`.
+    pub(super) fn line_to_application(
+        &self,
+        unread: &Lines,
+    ) -> (Outgoing<ApReply>, Taken<ApReply>) {
+        line(REPLIES, unread, Order::After(self.due_peers.clone()))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -253,8 +271,13 @@ impl Shared {
                     {
                         told.service += cost;
                     }
+                    let no_hurry = message.body.is_in_no_hurry();
+                    let message = wire::peer::to_wire(message);
                     if let Some(link) = state.peers.get(&to)
-                        && let Err(why) = link.outgoing.send(wire::peer::to_wire(message))
+                        && let Err(why) = match no_hurry {
+                            true => link.outgoing.send_within(DONE, message),
+                            false => link.outgoing.send(message),
+                        }
                     {
                         stuck.push((to, why));
                     }
@@ -387,7 +410,6 @@ mod tests {
     use dosmos_proto::wire::{ApRequest, ObjectAccess, Publish, Report, WriteDone, ap_request};
     use tokio_stream::StreamExt;
 
-    use super::super::outgoing::{REPLIES, SlowLines, line};
     use super::*;
 
     fn request(body: ap_request::Body) -> ApRequest {
@@ -406,7 +428,7 @@ mod tests {
 
     #[tokio::test]
     async fn news_that_somebody_waits_for_leave_at_once() {
-        let (outgoing, mut taken) = line(REPLIES, &SlowLines::default());
+        let (outgoing, mut taken) = line(REPLIES, &Lines::default(), Order::Any);
         let mut link = ApLink::new(1, outgoing);
         let mut cx = Context::from_waker(Waker::noop());
         let mut is_taken = || pin!(taken.next()).poll(&mut cx).is_ready();
@@ -430,7 +452,7 @@ mod tests {
 
     #[test]
     fn replies_that_a_program_waits_for_are_counted() {
-        let (outgoing, _taken) = line(REPLIES, &SlowLines::default());
+        let (outgoing, _taken) = line(REPLIES, &Lines::default(), Order::Any);
         let mut link = ApLink::new(1, outgoing);
         let asks = |id: u64, no_hurry: bool| ApRequest {
             id,

@@ -11,7 +11,7 @@ use dosmos_proto::wire::{ApReply, ApRequest};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_stream::Stream;
 
-use super::outgoing::{Outgoing, REPLIES, SlowLines, Taken, line};
+use super::outgoing::{Lines, Order, Outgoing, REPLIES, Taken, line};
 
 /// What a session sends.
 pub(super) type Requests = Pin<Box<dyn Stream<Item = ApRequest> + Send>>;
@@ -31,7 +31,7 @@ pub struct Within {
 pub(super) struct Visit {
     pub(super) requests: Requests,
     pub(super) outgoing: Outgoing<ApReply>,
-    pub(super) unread: SlowLines,
+    pub(super) unread: Lines,
     pub(super) peer: Peer,
 }
 
@@ -50,8 +50,8 @@ pub fn within(watched: Arc<Watched>) -> (Entrance, Within) {
 impl Entrance {
     /// Begins a session that sends `requests`.
     pub fn enter(&self, requests: impl Stream<Item = ApRequest> + Send + 'static) -> Replies {
-        let unread = SlowLines::default();
-        let (outgoing, taken) = line(REPLIES, &unread);
+        let unread = Lines::default();
+        let (outgoing, taken) = line(REPLIES, &unread, Order::Any);
         let visit = Visit {
             requests: Box::pin(requests),
             outgoing,

@@ -102,6 +102,7 @@ fn request(body: W) -> Result<Result<PeerRequest, W>, Malformed> {
             object: object(u.object),
             version: u.version,
             data: u.data,
+            no_hurry: u.no_hurry,
         },
         W::Ballot(b) => PeerRequest::Ballot(seat::ballot(b)?),
         W::Replicate(r) => PeerRequest::Replicate(seat::replica(r)?),
@@ -139,6 +140,7 @@ fn response(body: W) -> Result<Response, Malformed> {
         W::CopyAck(d) => Response::CopyAck {
             object: ObjectId::from_wire(d.object),
             version: d.version,
+            no_hurry: d.no_hurry,
         },
         W::Answer(a) => Response::Answer(seat::answer(a)?),
         W::Replicated(_) => Response::Replicated,
@@ -281,10 +283,12 @@ fn request_out(request: PeerRequest) -> W {
             object,
             version,
             data,
+            no_hurry,
         } => W::Update(w::Update {
             object: object.to_wire(),
             version,
             data,
+            no_hurry,
         }),
         PeerRequest::Ballot(ballot) => W::Ballot(seat::ballot_out(ballot)),
         PeerRequest::Replicate(replica) => W::Replicate(seat::replica_out(replica)),
@@ -348,9 +352,14 @@ fn response_out(response: Response) -> W {
             told: names.told.iter().map(|v| (**v).clone().into()).collect(),
             more: names.more,
         }),
-        Response::CopyAck { object, version } => W::CopyAck(w::CopyAck {
+        Response::CopyAck {
+            object,
+            version,
+            no_hurry,
+        } => W::CopyAck(w::CopyAck {
             object: object.to_wire(),
             version,
+            no_hurry,
         }),
         Response::Answer(answer) => W::Answer(seat::answer_out(answer)),
         Response::Replicated => W::Replicated(w::Replicated {}),
@@ -541,6 +550,7 @@ mod tests {
                 object,
                 version: 2,
                 data: data.clone(),
+                no_hurry: true,
             },
             PeerRequest::Ballot(Ballot::Prepare(seat, 1025)),
             PeerRequest::Ballot(Ballot::Accept(config.clone())),
@@ -585,7 +595,11 @@ mod tests {
                 owners: vec![(MpId(1), Incarnation::new(1, 7))],
             }),
             Response::Created,
-            Response::CopyAck { object, version: 2 },
+            Response::CopyAck {
+                object,
+                version: 2,
+                no_hurry: true,
+            },
             Response::Answer(Answer::Vote(vote.clone())),
             Response::Answer(Answer::Led(vec![(seat, 0)])),
             Response::Answer(Answer::Known {

@@ -734,6 +734,7 @@ impl Cluster {
                 object,
                 version,
                 data,
+                ..
             } => {
                 format!("update {} = {} v{version}", o(object), number(data))
             }
@@ -827,7 +828,9 @@ impl Cluster {
                 let all: Vec<&str> = announced.chain(told).collect();
                 format!("names: {}", all.join(", "))
             }
-            Response::CopyAck { object, version } => {
+            Response::CopyAck {
+                object, version, ..
+            } => {
                 format!("ack {} v{version}", self.object(*object))
             }
             Response::Answer(answer) => self.answer_text(answer),

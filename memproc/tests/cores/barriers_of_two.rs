@@ -223,7 +223,10 @@ fn one_that_was_started_again_is_told_which_opening_is_next() {
         } else {
             refused(&c, 1, ids[1], "arrive again");
             let late = c.ask(1, barrier("b"));
-            assert!(generation(&c, 1, late).is_some(), "it knows of the other one");
+            assert!(
+                generation(&c, 1, late).is_some(),
+                "it knows of the other one"
+            );
             c.run();
             assert_eq!(generation(&c, 0, ids[0]), generation(&c, 1, late));
         }

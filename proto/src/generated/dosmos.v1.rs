@@ -1103,6 +1103,9 @@ pub struct Update {
     pub version: u64,
     #[prost(bytes = "bytes", tag = "3")]
     pub data: ::prost::bytes::Bytes,
+    /// Nobody waits for the acknowledgement.
+    #[prost(bool, tag = "4")]
+    pub no_hurry: bool,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CopyAck {
@@ -1110,6 +1113,9 @@ pub struct CopyAck {
     pub object: u64,
     #[prost(uint64, tag = "2")]
     pub version: u64,
+    /// as the order said
+    #[prost(bool, tag = "3")]
+    pub no_hurry: bool,
 }
 /// All participants of the sender arrived.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

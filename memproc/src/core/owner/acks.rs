@@ -81,8 +81,13 @@ impl Acks {
         self.next
     }
 
-    /// Tells every copy of the objects that their content changed.
-    pub(super) fn tell(&mut self, cx: &mut Context, objects: &mut Objects, changed: &[ObjectId]) {
+    /// Tells every copy of the objects that their content changed. Nobody waits for the acknowledgements of `no_hurry`.
+    pub(super) fn tell(
+        &mut self,
+        cx: &mut Context,
+        objects: &mut Objects,
+        (changed, no_hurry): (&[ObjectId], Option<MpId>),
+    ) {
         for object in changed.iter().copied() {
             let place = cx.variables.place(cx.cluster, object);
             let policy = place.map_or(CopyPolicy::Invalidate, |p| p.variable.spec().policy());
@@ -98,6 +103,7 @@ impl Acks {
                         object,
                         version,
                         data,
+                        no_hurry: no_hurry == Some(holder),
                     }
                 } else {
                     PeerRequest::Invalidate { object, version }

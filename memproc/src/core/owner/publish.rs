@@ -72,7 +72,7 @@ impl Owner {
 
     /// Tells every copy of what changed, and goes on when all have acknowledged.
     pub(super) fn tell_and_wait(&mut self, cx: &mut Context, changed: &[ObjectId], round: Round) {
-        self.acks.tell(cx, &mut self.objects, changed);
+        self.acks.tell(cx, &mut self.objects, (changed, None));
         if let Some(round) = self.acks.wait(changed, round) {
             self.complete(cx, round);
         }
@@ -88,16 +88,16 @@ impl Owner {
         if self.delegations.delays(ap) {
             return self.delegations.publications.push((ap, then));
         }
-        let objects = self.publish_now(cx, ap);
+        let objects = self.publish_now(cx, ap, None);
         let ahead = self.unpublished.take_ahead(ap);
         let objects: Vec<ObjectId> = objects.into_iter().chain(ahead).collect();
         self.wait(cx, &objects, then);
     }
 
     /// What `ap` wrote and did not publish is the next version of each object, and whoever has it is told; the objects.
-    fn publish_now(&mut self, cx: &mut Context, ap: ApId) -> Vec<ObjectId> {
+    fn publish_now(&mut self, cx: &mut Context, ap: ApId, no_hurry: Option<MpId>) -> Vec<ObjectId> {
         let objects = self.unpublished.new_versions(ap, &mut self.objects);
-        self.acks.tell(cx, &mut self.objects, &objects);
+        self.acks.tell(cx, &mut self.objects, (&objects, no_hurry));
         for object in objects.iter().copied() {
             let Some(version) = self.objects.get(&object).map(|o| o.version) else {
                 continue;
@@ -127,7 +127,9 @@ impl Owner {
         if self.delegations.delays(ap) {
             return self.publish_writes(cx, ap, Then::Flush(caller));
         }
-        let objects = self.publish_now(cx, ap);
+        // Others may have to be waited for, and it with them, but where there are none.
+        let no_hurry = cx.cluster.only_other().filter(|other| *other == hearer);
+        let objects = self.publish_now(cx, ap, no_hurry);
         let mut all = self.unpublished.take_ahead(ap);
         all.extend(objects);
         all.retain(|object| self.acks.concerns(*object));

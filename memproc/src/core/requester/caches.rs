@@ -239,16 +239,17 @@ impl Caches {
         }
     }
 
-    /// The owner invalidates a copy (no content) or updates it.
+    /// The owner invalidates a copy (no content) or updates it, and may be in no hurry to hear that it is done.
     pub(crate) fn revise(
         &mut self,
         cx: &mut Context,
         caller: Caller,
         (object, version): (ObjectId, u64),
-        content: Option<Bytes>,
+        content: Option<(Bytes, bool)>,
     ) {
+        let no_hurry = content.as_ref().is_some_and(|(_, no_hurry)| *no_hurry);
         match content {
-            Some(data) if self.copies.update(object, data.clone(), version) => {
+            Some((data, _)) if self.copies.update(object, data.clone(), version) => {
                 self.holders.update(cx, (object, version), &data);
                 hand_over(cx, object, caller.mp, false);
                 self.make_room(cx, object);
@@ -256,7 +257,12 @@ impl Caches {
             Some(_) => self.holders.void(cx, object),
             None => self.drop_copy(cx, object, caller.mp),
         }
-        cx.respond(caller, Response::CopyAck { object, version }, Nanos::ZERO);
+        let done = Response::CopyAck {
+            object,
+            version,
+            no_hurry,
+        };
+        cx.respond(caller, done, Nanos::ZERO);
     }
 
     /// An application process gave an object of ours back and keeps a copy.
