@@ -4,7 +4,7 @@
 //! copied, not converted. The set of types is closed: it is the protocol's.
 
 use dosmos_proto::ElementType;
-use dosmos_proto::large::room_for;
+use dosmos_proto::large::{are_zeros, room_for, zeroed};
 
 // Elements are little-endian on the wire and are copied as they lie in memory.
 const _: () = assert!(
@@ -64,6 +64,9 @@ macro_rules! numbers {
             fn from_bytes(bytes: &[u8]) -> Option<Vec<Self>> {
                 if !bytes.len().is_multiple_of(size_of::<Self>()) {
                     return None;
+                }
+                if are_zeros(bytes) {
+                    return Some(zeroed(bytes.len() / size_of::<Self>()));
                 }
                 let mut values = room_for(bytes.len() / size_of::<Self>());
                 match bytemuck::try_cast_slice(bytes) {
@@ -163,6 +166,14 @@ mod tests {
     fn unaligned_bytes_are_fine() {
         let bytes = [0u8; 17];
         assert_eq!(f64::from_bytes(&bytes[1..]).unwrap(), [0.0, 0.0]);
+    }
+
+    #[test]
+    fn large_contents_of_zeros_are_zeros() {
+        let content = dosmos_proto::large::zeros(16 << 10);
+        assert_eq!(f64::from_bytes(&content).unwrap(), vec![0.0; 2 << 10]);
+        assert_eq!(u8::from_bytes(&content).unwrap(), vec![0; 16 << 10]);
+        assert_eq!(f64::from_bytes(&content[1..]), None);
     }
 
     #[test]

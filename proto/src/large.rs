@@ -11,7 +11,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use dosmos_shm::{Inbox, Outbox, Sent};
-pub use dosmos_shm::{LARGE, copy_of, room_for, sweep};
+pub use dosmos_shm::{LARGE, are_zeros, copy_of, room_for, sweep, zeroed, zeros};
 
 use crate::error::Malformed;
 use crate::whole::MAX_MESSAGE_BYTES;

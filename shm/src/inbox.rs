@@ -4,13 +4,14 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 use crate::directory::Directory;
 use crate::heap;
 use crate::home::Home;
 use crate::outbox::Sent;
 use crate::ring;
+use crate::zeros::zeros;
 
 /// Where the contents of one connection arrive, until it is dropped.
 #[derive(Debug)]
@@ -45,7 +46,7 @@ impl Inbox {
         let (number, offset) = match sent {
             Sent::File { number, offset } => (number, offset),
             Sent::InRing(place) => return self.take_from_ring(place, length),
-            Sent::Zeros => return Ok(BytesMut::zeroed(length).freeze()),
+            Sent::Zeros => return Ok(zeros(length)),
         };
         let path = self.directory.path().join(number.to_string());
         if length >= ring::LARGER

@@ -29,13 +29,15 @@ mod mapped;
 mod outbox;
 mod ring;
 mod segment;
+mod zeros;
 
 use bytes::Bytes;
 
 pub use directory::{ENV_LARGE, sweep};
 pub use inbox::Inbox;
-pub use mapped::room_for;
+pub use mapped::{room_for, zeroed};
 pub use outbox::{Outbox, Sent};
+pub use zeros::{are_zeros, zeros};
 
 /// Contents of fewer bytes are better sent in messages.
 pub const LARGE: usize = 16 << 10;

@@ -32,7 +32,20 @@ const LARGE_PAGE: usize = 2 << 20;
 /// those takes a fraction of the time, and so does finding what lies in them.
 pub fn room_for<T>(length: usize) -> Vec<T> {
     let mut room = Vec::with_capacity(length);
-    let place = room.spare_capacity_mut();
+    large_pages(room.spare_capacity_mut());
+    room
+}
+
+/// As [`room_for`], with all values there: those whose bytes are zero.
+pub fn zeroed<T: Copy + Default>(length: usize) -> Vec<T> {
+    // Of the system, which has not filled it yet where it is large.
+    let mut values = vec![T::default(); length];
+    large_pages(&mut values);
+    values
+}
+
+/// Asks for large pages where this memory, which nobody has touched, fills some.
+fn large_pages<P>(place: &mut [P]) {
     let from = place.as_mut_ptr().cast::<c_void>();
     let before = from.align_offset(LARGE_PAGE);
     let inside = size_of_val(place).saturating_sub(before) / LARGE_PAGE * LARGE_PAGE;
@@ -40,12 +53,11 @@ pub fn room_for<T>(length: usize) -> Vec<T> {
         && inside > 0
     {
         #[expect(unsafe_code, reason = "see the module")]
-        // SAFETY: these pages lie in the memory that was just taken, and what they hold does not depend on their size.
+        // SAFETY: these pages lie in memory that is borrowed here alone, and what they hold does not depend on their size.
         let advised = unsafe { madvise(from, inside, MmapAdvise::MADV_HUGEPAGE) };
         // A system that has no large pages says so; then they are small.
         let (Ok(()) | Err(_)) = advised;
     }
-    room
 }
 
 /// A new file of zeros with all of its memory; none is left of one that cannot be made.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::directory::{find, is_abandoned, sweep};
 use crate::home::{Counted, Home, Linked};
 use crate::ring;
+use crate::zeros::are_zeros;
 
 /// Contents that wait to be taken by the other end, and the most of their bytes, but for a single larger one.
 const MOST_WAITING: usize = 64;
@@ -90,7 +91,7 @@ impl Outbox {
         let path = self.path_of(number);
         let Linked { offset, keeps } = match self.home.link(content, &path) {
             Some(linked) => linked,
-            None if is_zero(content) => return Ok(Sent::Zeros),
+            None if are_zeros(content) || is_zero(content) => return Ok(Sent::Zeros),
             None => {
                 let copy = self.home.content_of(content)?;
                 let linked = self.home.link(&copy, &path);

@@ -163,6 +163,8 @@ pub(crate) fn place(
 pub(crate) struct Partition {
     /// How many keys each process has for each: `keys[from][to]`.
     keys: Vec<Vec<usize>>,
+    /// The process that sorts the keys of each value.
+    by_value: Vec<usize>,
 }
 
 impl Partition {
@@ -173,19 +175,32 @@ impl Partition {
         let count = |value: usize| rows.iter().map(|row| row[value] as usize).sum::<usize>();
         let total: usize = (0..values).map(count).sum();
         let (mut keys, mut before) = (vec![vec![0; processes]; processes], 0);
+        let mut by_value = Vec::with_capacity(values);
         for value in 0..values {
-            // The process that sorts the keys of this value: where their middle is in the whole.
+            // Where their middle is in the whole.
             let middle = before + count(value) / 2;
             let to = (middle * processes / total.max(1)).min(processes - 1);
             for (keys, row) in keys.iter_mut().zip(&rows) {
                 keys[to] += row[value] as usize;
             }
+            by_value.push(to);
             before += count(value);
         }
-        Self { keys }
+        Self { keys, by_value }
     }
 
-    /// Where the keys that process `from` has for `to` are in its part, once that is sorted by the digit.
+    /// Puts the `keys` of process `from` into `parted`: those for each process together, in its [`span`](Self::span).
+    pub(crate) fn distribute(&self, from: usize, keys: &[u32], digit: Digit, parted: &mut [u32]) {
+        let processes = 0..self.keys.len();
+        let mut next: Vec<usize> = processes.map(|to| self.span(from, to).start).collect();
+        for key in keys {
+            let place = &mut next[self.by_value[digit.of(*key)]];
+            parted[*place] = *key;
+            *place += 1;
+        }
+    }
+
+    /// Where the keys that process `from` has for `to` are, once they are [distributed](Self::distribute).
     pub(crate) fn span(&self, from: usize, to: usize) -> Range<usize> {
         let row = &self.keys[from];
         let start = row[..to].iter().sum();
@@ -286,15 +301,15 @@ mod tests {
             let digit = Digit::highest(bits);
             let histograms: Vec<Vec<u32>> = parts.iter().map(|p| histogram(p, digit)).collect();
             let partition = Partition::new(&histograms.concat(), parts.len());
-            let by_digit = |(part, histogram): (&Vec<u32>, &Vec<u32>)| {
-                let mut sorted = vec![0; part.len()];
-                sort_by_digit(part, digit, histogram, &mut sorted);
-                sorted
+            let parted = |(from, part): (usize, &Vec<u32>)| {
+                let mut parted = vec![0; part.len()];
+                partition.distribute(from, part, digit, &mut parted);
+                parted
             };
-            let by_digit: Vec<Vec<u32>> = parts.iter().zip(&histograms).map(by_digit).collect();
+            let parted: Vec<Vec<u32>> = parts.iter().enumerate().map(parted).collect();
             let (mut sorted, mut spare) = (Vec::new(), vec![7; 3]);
             for to in 0..parts.len() {
-                let theirs = by_digit.iter().enumerate();
+                let theirs = parted.iter().enumerate();
                 let theirs = theirs.map(|(from, keys)| &keys[partition.span(from, to)]);
                 let mut mine: Vec<u32> = theirs.flatten().copied().collect();
                 prop_assert_eq!(partition.whole(to), sorted.len()..sorted.len() + mine.len());

@@ -198,6 +198,11 @@ impl<'a> Worker<'a> {
         let (dsm, rank, bits) = (patient(self.dsm), self.dsm.rank(), self.radix.bits);
         let (mut part, mut by_process) = (take(&mut self.part), take(&mut self.spare));
         keys(seed, share(self.radix.keys, dsm.size(), rank), &mut part);
+        if dsm.size() == 1 {
+            sort(&mut part, bits, &mut by_process);
+            (self.part, self.spare) = (part, by_process);
+            return Ok(0);
+        }
         let digit = Digit::highest(bits);
         let counts = histogram(&part, digit);
         let histogram = self.histograms.object(rank)?;
@@ -207,8 +212,7 @@ impl<'a> Worker<'a> {
         let partition = Partition::new(&self.histograms.read_all()?, dsm.size());
         let own = partition.span(rank, rank);
         by_process.resize(part.len(), 0);
-        // The values of each process follow each other.
-        sort_by_digit(&part, digit, &counts, &mut by_process);
+        partition.distribute(rank, &part, digit, &mut by_process);
         if own.len() < by_process.len() {
             let object = self.keys.object(rank)?;
             object.write_async(&by_process).post()?;

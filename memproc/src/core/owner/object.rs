@@ -6,7 +6,7 @@
 //! * Content is shared (`Bytes`) with replies on their way; a write copies it only while it is.
 
 use bytes::{Bytes, BytesMut};
-use dosmos_proto::large::LARGE;
+use dosmos_proto::large::{LARGE, are_zeros, zeros};
 use dosmos_proto::{ElementType, MpId, Runs};
 
 use super::lock::Lock;
@@ -35,7 +35,7 @@ impl Object {
     /// A fresh object: all zero, version 0.
     pub(super) fn zeroed(bytes: usize) -> Self {
         Self {
-            released: BytesMut::zeroed(bytes).freeze(),
+            released: zeros(bytes),
             working: None,
             version: 0,
             lock: Lock::default(),
@@ -209,6 +209,7 @@ fn overwrite_runs(content: &mut Bytes, runs: &Runs, width: u32, data: &[u8]) {
 fn owned(content: &mut Bytes) -> BytesMut {
     match std::mem::take(content).try_into_mut() {
         Ok(own) => own,
+        Err(none) if are_zeros(&none) => BytesMut::zeroed(none.len()),
         Err(shared) => BytesMut::from(&shared[..]),
     }
 }
