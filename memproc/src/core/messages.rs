@@ -712,6 +712,17 @@ impl Notice {
     }
 }
 
+impl AccessKind {
+    /// Whether it may change the content.
+    pub(crate) fn changes(&self) -> bool {
+        match self {
+            Self::Write { .. } | Self::Atomic { .. } => true,
+            Self::Release { write, .. } => write.is_some(),
+            Self::Read { .. } | Self::Acquire { .. } => false,
+        }
+    }
+}
+
 #[cfg(test)]
 impl AccessKind {
     /// A read of all elements, outside sections.

@@ -426,6 +426,20 @@ fn a_copy_is_void_with_the_lease_of_the_owner_that_gave_it() {
     assert_eq!(value(c.call(2, read(x))), (8, 2));
 }
 
+/// A read that was asked behind a write comes before it, if the write has to be asked for again (seed 52002610, `losses`).
+#[test]
+fn a_write_that_is_asked_for_again_is_read_whatever_was_read_meanwhile() {
+    let (mut c, x) = cluster(3, 1);
+    c.down(MpId(0), MpId(2));
+    let write = c.ask(2, write(x, 1));
+    c.up(MpId(0), MpId(2));
+    assert_eq!(value(c.call(2, read(x))), (0, 0));
+    assert_eq!(c.reply(2, write), None);
+    wait(&mut c, Nanos::from_millis(300));
+    assert!(matches!(c.reply(2, write), Some(Reply::Written { .. })));
+    assert_eq!(value(c.call(2, read(x))), (1, 1));
+}
+
 /// The holder decides about others while a process catches up.
 #[test]
 fn who_catches_up_keeps_what_it_was_sent_whatever_is_decided_meanwhile() {

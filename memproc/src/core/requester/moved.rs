@@ -4,7 +4,7 @@
 //! Guarantee: nothing is done twice. Only what is known not to have been done is asked for again, and reads and
 //! acquires: whatever their first time made is void with the owner that made it.
 
-use dosmos_proto::{ErrorCode, MpId, Nanos, Refusal};
+use dosmos_proto::{ApId, ErrorCode, MpId, Nanos, Refusal};
 
 use super::asking::ask;
 use super::leave::describe;
@@ -82,9 +82,22 @@ impl Requester {
         let numbers: Vec<u64> = numbers.map(|(number, _)| *number).collect();
         for number in numbers {
             if let Some(ap) = self.pending.get(number).map(|o| o.ticket.ap) {
-                ask(cx, &mut self.pending, number, ap);
+                self.ask_once_more(cx, number, ap);
             }
         }
+    }
+
+    /// Asks again. A read that was asked meanwhile came before a write that is asked now, so our copy is void once more.
+    fn ask_once_more(&mut self, cx: &mut Context, number: u64, ap: ApId) {
+        let again = self.pending.again.get(&number);
+        let access = again.map(|again| &again.access);
+        if let Some(object) = access.filter(|a| a.kind.changes()).map(|a| a.object)
+            && let Ok(place) = cx.variables.place(cx.cluster, object)
+        {
+            let upcoming = self.pending.upcoming();
+            self.caches.forget(cx, (object, place.owner), upcoming);
+        }
+        ask(cx, &mut self.pending, number, ap);
     }
 
     fn ask_waiting(&mut self, cx: &mut Context, seat: Seat) {
@@ -126,7 +139,7 @@ impl Requester {
                 continue;
             }
             match self.pending.get(number).map(|o| o.ticket.ap) {
-                Some(ap) if asks => ask(cx, &mut self.pending, number, ap),
+                Some(ap) if asks => self.ask_once_more(cx, number, ap),
                 _ => self.fails_unclear(cx, number),
             }
         }
