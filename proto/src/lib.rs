@@ -73,4 +73,4 @@ pub use whole::MAX_MESSAGE_BYTES;
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!("generated/descriptors.bin");
 
 /// Version of the protocol. Two processes that disagree refuse each other in their first message.
-pub const PROTOCOL: u32 = 9;
+pub const PROTOCOL: u32 = 10;

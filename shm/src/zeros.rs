@@ -4,16 +4,15 @@ use std::sync::OnceLock;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::LARGE;
-
-/// More zeros than this are in memory of their own.
+/// Fewer zeros than the first, or more than the second, are in memory of their own.
+const LEAST: usize = 16 << 10;
 const MOST: usize = 64 << 20;
 
 static ZEROS: OnceLock<Bytes> = OnceLock::new();
 
-/// A content of so many zeros. Where it is [large](LARGE), [`are_zeros`] tells of it without reading it.
+/// A content of `length` zeros. Where it has at least 16 KiB, [`are_zeros`] tells of it without reading it.
 pub fn zeros(length: usize) -> Bytes {
-    if !(LARGE..=MOST).contains(&length) {
+    if !(LEAST..=MOST).contains(&length) {
         return BytesMut::zeroed(length).freeze();
     }
     ZEROS
@@ -34,15 +33,15 @@ mod tests {
 
     #[test]
     fn large_contents_of_zeros_are_known_by_their_place() {
-        let large = zeros(LARGE);
+        let large = zeros(LEAST);
         assert!(large.iter().all(|byte| *byte == 0));
         assert!(are_zeros(&large) && are_zeros(&large.slice(7..9)) && are_zeros(&zeros(MOST)));
-        assert_eq!(large.len(), LARGE);
+        assert_eq!(large.len(), LEAST);
         for own in [
-            zeros(LARGE - 1),
+            zeros(LEAST - 1),
             zeros(0),
             zeros(MOST + 1),
-            Bytes::from(vec![0; LARGE]),
+            Bytes::from(vec![0; LEAST]),
         ] {
             assert!(own.iter().all(|byte| *byte == 0) && !are_zeros(&own));
         }
