@@ -19,7 +19,7 @@
 use std::time::Instant;
 
 use clap::Args;
-use dsm_lib::{Cache, CopyPolicy, Dsm, Matrix, Vector};
+use dsm_lib::{Cache, CopyPolicy, Dsm, Matrix, Object, Vector};
 
 use crate::common::{Pace, dice, enough, same_bits, share, unit};
 use crate::error::Result;
@@ -58,6 +58,7 @@ impl Program for Is {
         for set in 0..SETS {
             shared.clear(set, dsm.rank())?;
         }
+        shared.have_rows(dsm)?;
         let ranks = shared.ranks.object(dsm.rank())?;
         let mut clock = self.pace.start(dsm, "is", ITERATIONS)?;
         while clock.runs() {
@@ -263,6 +264,16 @@ impl Shared {
         Ok(own.write_async(&vec![0; own.len()]).post()?)
     }
 
+    /// Has copies of the others' rows, which each barrier brings up to date from now on: nobody has to ask one that computes.
+    fn have_rows(&self, dsm: &Dsm) -> Result<()> {
+        if let Counts::Rows(sets) = &self.counts {
+            for row in sets.iter().flat_map(|rows| others(rows, dsm)) {
+                row.read()?;
+            }
+        }
+        Ok(())
+    }
+
     /// Adds the counts of this process.
     fn add(&self, set: usize, dsm: &Dsm, counts: &[u32]) -> Result<()> {
         let part_of = |part| share(counts.len(), dsm.size(), part);
@@ -296,14 +307,19 @@ impl Shared {
             Counts::Rows(sets) => &sets[set],
         };
         let mut sums = counts;
-        for object in rows.objects() {
-            if object.index() as usize != dsm.rank() {
-                let theirs = object.read()?;
-                sums.iter_mut().zip(&*theirs).for_each(|(sum, n)| *sum += n);
-            }
+        for row in others(rows, dsm) {
+            let theirs = row.read()?;
+            sums.iter_mut().zip(&*theirs).for_each(|(sum, n)| *sum += n);
         }
         Ok(sums)
     }
+}
+
+/// The rows of the other processes.
+fn others(rows: &Matrix<u32>, dsm: &Dsm) -> impl Iterator<Item = Object<u32>> {
+    let own = dsm.rank();
+    rows.objects()
+        .filter(move |row| row.index() as usize != own)
 }
 
 #[cfg(test)]
