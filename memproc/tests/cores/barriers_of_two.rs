@@ -100,14 +100,48 @@ fn who_gave_up_at_the_coordinator_does_not_count() {
     assert_eq!(c.reply(0, gives_up), None);
     c.run();
     refused(&c, 0, gives_up, "ap1 did not arrive");
+    waits_for_the_coordinator(&mut c);
+}
+
+/// ap1 comes, and passes when ap0 comes.
+#[track_caller]
+fn waits_for_the_coordinator(c: &mut Cluster) {
     let waits = c.ask(1, barrier("b"));
     c.run();
-    assert_eq!(generation(&c, 1, waits), None);
-    let again = c.ask(0, barrier("b"));
+    assert_eq!(generation(c, 1, waits), None);
+    let comes = c.ask(0, barrier("b"));
     c.run();
-    assert_eq!(generation(&c, 0, again), Some(1));
-    assert_eq!(generation(&c, 1, waits), Some(1));
-    in_step(&mut c, 2);
+    assert_eq!(generation(c, 0, comes), Some(1));
+    assert_eq!(generation(c, 1, waits), Some(1));
+    in_step(c, 2);
+}
+
+#[test]
+fn who_cancels_at_the_coordinator_does_not_count() {
+    let mut c = two();
+    let cancelled = c.ask(0, barrier("b"));
+    c.run();
+    c.call(0, Request::Cancel(cancelled));
+    waits_for_the_coordinator(&mut c);
+}
+
+/// It is not waited for for ever; what it says later counts.
+#[test]
+fn who_gave_up_at_the_coordinator_hears_of_it_although_the_other_does_not_answer() {
+    let mut c = two();
+    let gives_up = c.ask_within(0, Some(SOON), barrier("b"));
+    c.run();
+    c.stopped.insert(MP1);
+    c.pass(LATER);
+    c.run_awake();
+    assert_eq!(c.reply(0, gives_up), None);
+    c.pass(Nanos::from_millis(1_100));
+    c.run_awake();
+    refused(&c, 0, gives_up, "ap1 did not arrive");
+    // It is at work again, and comes for the coordinator's next arrival.
+    c.stopped.clear();
+    c.run_awake();
+    waits_for_the_coordinator(&mut c);
 }
 
 #[test]
@@ -251,19 +285,4 @@ fn several_at_the_coordinator_give_up_together() {
     for (ap, id) in [(0, ids[0]), (1, ids[1]), (2, others[0]), (3, others[1])] {
         assert_eq!(generation(&c, ap, id), Some(1));
     }
-}
-
-#[test]
-fn who_cancels_at_the_coordinator_does_not_count() {
-    let mut c = two();
-    let cancelled = c.ask(0, barrier("b"));
-    c.run();
-    c.call(0, Request::Cancel(cancelled));
-    let waits = c.ask(1, barrier("b"));
-    c.run();
-    assert_eq!(generation(&c, 1, waits), None);
-    let again = c.ask(0, barrier("b"));
-    c.run();
-    assert_eq!(generation(&c, 0, again), Some(1));
-    assert_eq!(generation(&c, 1, waits), Some(1));
 }

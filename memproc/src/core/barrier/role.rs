@@ -349,18 +349,19 @@ impl Barriers {
         generation: u64,
     ) {
         let barrier = number(group, &name);
-        let coordinates = coordinator(cx.cluster, group) == Some(cx.me());
         match self.known(cx, group, &name) {
-            Ok(_) if coordinates => self.member_arrived(cx, from, barrier, generation),
-            // One of us was started again if it is another generation: our own arrival tells the coordinator.
-            Ok(b) if b.coordinator() == Some(from) && b.generation == generation => {
-                b.here.insert(from);
-                if b.sent {
-                    self.opened(cx, barrier, generation, None);
+            Ok(b) if b.coordinator() == Some(from) => {
+                // One of us was started again if it is another generation: our own arrival tells the coordinator.
+                if b.generation == generation {
+                    b.here.insert(from);
+                    if b.sent {
+                        self.opened(cx, barrier, generation, None);
+                    }
                 }
             }
-            Ok(_) => {}
-            Err(_) if !coordinates => {} // So is whoever arrives here.
+            Ok(_) => self.member_arrived(cx, from, barrier, generation),
+            // So is whoever arrives here.
+            Err(_) if coordinator(cx.cluster, group) == Some(from) => {}
             Err(refusal) => {
                 let failed = Notice::BarrierRelease {
                     group,
