@@ -155,7 +155,7 @@ impl<M> Inner<M> {
     }
 }
 
-/// How many lines there are of which something holds that is told of each.
+/// A count of lines: of those that are slow, or of those that have messages which are due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lines(Arc<AtomicUsize>);
 
