@@ -16,6 +16,7 @@ from lab import DOSMOS, TOKEN, Failed, Lab, Net, check, contains, has_namespaces
 
 TLS = 'name = "many"\n[tls]\n' + "".join(f'{key} = "tls/{{name}}/{file}.pem"\n' for key, file in (
     ("ca", "ca"), ("certificate", "certificate"), ("key", "key"))) + "[launch]\napplication_processes = 2\n"
+WITHIN = TLS.replace("[tls]", "[defaults]\nin_application = true\ndeadline_ms = 20000\n[tls]")
 FILE = 'name = "many"\n[defaults]\ninsecure = true\n[launch]\napplication_processes = 2\n'
 SOR = [DOSMOS, "app", "sor", "--rows", "40", "--columns", "40", "--iterations", "20"]
 VERIFIED = "equal to a sequential run bit for bit"
@@ -68,6 +69,12 @@ def mpirun():
         # The same directory again: a run is never written over.
         said = lab.run([*mpi, "3", DOSMOS, "node", "-c", "cluster.toml", "--run-dir", "run", "--", "true"], env=root, ok=False)[1]
         contains("the directory", said, "holds an earlier run")
+        # Memory processes within the programs have no rank.
+        lab.write("cluster.toml", "name = \"many\"\n[defaults]\nin_application = true\n[launch]\n")
+        said = lab.run([*mpi, "4", DOSMOS, "node", "-c", "cluster.toml", "--run-dir", "within", "--", *SOR], env=root)[1]
+        contains("the program", said, VERIFIED)
+        contains("what was started", said, "4 ranks of PMIx on 1 host: 3 application processes, 3 memory processes")
+        lab.run_is_whole("within", {host: 3})
 
 
 def ranks_by_hand():
@@ -127,6 +134,13 @@ def under_slurm():
         lab.run_is_whole("dosmos-run/latest", {"n1": 2, "n2": 2})
         groups = lab.query("groups")["groups"]
         check("groups by switch", sorted(g["path"] for g in groups), ["/root-leaf0", "/root-leaf1"])
+        # With memory processes within the programs, each host needs a rank less.
+        lab.write("within.toml", WITHIN + 'groups = "switch"\n')
+        lab.write("job.sh", lab.dosmos("up", "-c", "within.toml", "--print", "slurm", "--hosts", "2", "--", *SOR))
+        cluster.run(["sbatch", "--wait", "--output=within.out", "job.sh"])
+        contains("the program", lab.said("within.out"), VERIFIED)
+        contains("ranks", lab.said("within.out"), "8 ranks of Slurm on 2 hosts: 4 application processes, 4 memory processes")
+        lab.run_is_whole("dosmos-run/latest", {"n1": 2, "n2": 2})
         lab.write("job.sh", lab.dosmos("up", "-c", "cluster.toml", "--print", "slurm", "--hosts", "n[1-2]", "--", *FAILING))
         cluster.run(["sbatch", "--wait", "--output=failed.out", "job.sh"], ok=False)
         contains("who failed", lab.said("failed.out"), "ap1 failed (exit status: 3, on n1): bad luck")
@@ -190,6 +204,42 @@ def three_hosts():
         for number, name in enumerate(names):
             shutil.copytree(lab.dir / f"run.{name}/store/emp{number}", lab.dir / f"all/store/emp{number}")
         lab.run_is_whole("all", {name: 2 for name in names})
+
+
+def within_programs():
+    """Two hosts that share no directory, with memory processes within the programs: records are whole, and nobody waits for a program
+    that ended without having joined, or was killed."""
+    need_namespaces()
+    names = ["h1", "h2"]
+    with Lab() as lab:
+        net = Net(lab, names)
+        lab.write("cluster.toml", WITHIN + "port = 7763\n")
+        certify(lab)
+
+        def run(kind, program):
+            """How each host's part of a run ended, and what the first printed."""
+            started = []
+            for name in names:
+                env = {"DOSMOS_TOKEN": TOKEN, "DOSMOS_HOSTS": "h[1-2]", "DOSMOS_HOST": name}
+                command = [*net.at(name), DOSMOS, "node", "--whole-host", "-c", "cluster.toml", "--run-dir", f"{kind}.{name}", "--", *program]
+                started.append(lab.start(command, f"{kind}.{name}.log", env=env))
+            for host in started:
+                wait_for(f"the end of {kind}", lambda: host.poll() is not None)
+                lab.services.remove(host)
+            return [host.returncode for host in started], lab.said(f"{kind}.h1.log")
+
+        ends, said = run("well", SOR)
+        check(f"how it ended: {said}", ends, [0, 0])
+        contains("the program", said, VERIFIED)
+        (lab.dir / "all/store").mkdir(parents=True)
+        for number, name in enumerate(names):
+            shutil.copytree(lab.dir / f"well.{name}/store/emp{number}", lab.dir / f"all/store/emp{number}")
+        lab.run_is_whole("all", {name: 2 for name in names})
+        lab.write("cluster.toml", (WITHIN + "port = 7763\n").replace("20000", "1500"))
+        for kind, end in (("absent", "exit 0"), ("killed", "kill -9 $$")):
+            ends, said = run(kind, ["sh", "-c", f"[ $DOSMOS_AP = ap2 ] || exec {' '.join(map(str, SOR))}; {end}"])
+            check(f"how it ended: {said}", ends[0], 1)
+            contains("who failed", said, "ap0 failed")
 
 
 def sessions_stay_on(lab, net, host):
@@ -428,7 +478,7 @@ def by_name():
         contains("unknown", said, "its processes: emp0, mp0, mp1, ap0, ap1")
 
 
-TESTS = [by_name, ranks_by_hand, mpirun, hydra, under_slurm, as_flux_does, three_hosts, slow_links, by_ssh, printed, in_pods,
+TESTS = [by_name, ranks_by_hand, mpirun, hydra, under_slurm, as_flux_does, three_hosts, within_programs, slow_links, by_ssh, printed, in_pods,
          in_leader_worker_set, guide.followed]
 
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use dosmos_emp::Companion;
-use dosmos_proto::AddressBook;
 use dosmos_proto::transport::{Address, Listener};
+use dosmos_proto::{AddressBook, ApId, MpId};
 use dosmos_trace::run::RunId;
 use nix::sys::stat::{Mode, umask};
 use tokio::time::{sleep, timeout};
@@ -16,7 +16,9 @@ use tokio::time::{sleep, timeout};
 use crate::args::NodeArgs;
 use crate::config::{Cluster, Protection};
 use crate::launch::{Child, Joining, RunDir};
-use crate::process::{alone, event_manager, exit_code, memory_process, memory_process_name};
+use crate::process::{
+    Within, alone, event_manager, exit_code, memory_process, memory_process_name,
+};
 use crate::ranks::environment::{ENV_RANK, place};
 pub use crate::signals::end_of;
 use crate::{logs, ranks};
@@ -45,7 +47,7 @@ pub(crate) async fn run(
     if cluster.launch.is_some() {
         return ranks::run(args, companion, &cluster, place).await;
     }
-    let known = cluster.topology.process_names().count();
+    let known = by_rank(&cluster).count();
     let name = by_rank(&cluster).nth(place.rank as usize);
     let Some(name) = name.map(str::to_owned) else {
         bail!(
@@ -57,11 +59,14 @@ pub(crate) async fn run(
     named(&args, &cluster, &name, companion).await
 }
 
-/// Event managers first, then memory and link processes, then application processes: the order of ranks.
+/// Event managers first, then memory and link processes, then application processes: the order of ranks. Memory processes that are
+/// within application processes have none.
 fn by_rank(cluster: &Cluster) -> impl Iterator<Item = &str> {
     let topology = &cluster.topology;
     let emps = topology.event_managers().iter().map(|p| p.name.as_str());
-    let mps = topology.memory_processes().iter().map(|p| p.name.as_str());
+    let mps = topology.memory_processes().iter().zip((0..).map(MpId));
+    let mps = mps.filter(|(_, mp)| cluster.around(*mp).is_none());
+    let mps = mps.map(|(p, _)| p.name.as_str());
     let aps = topology.application_processes().iter();
     emps.chain(mps).chain(aps.map(|p| p.name.as_str()))
 }
@@ -76,11 +81,10 @@ async fn named(
     logs::to_stderr()?;
     let run_dir = args.run_dir.clone().unwrap_or_else(|| PathBuf::from("."));
     let topology = &cluster.topology;
-    if topology.find_ap(name).is_some() {
-        cluster.has_memory_processes_of_their_own()?;
+    if let Some(me) = topology.find_ap(name) {
         let joined = RunDir::join(&run_dir)?;
         let _alone = alone(joined.path(), name)?;
-        return program(args, cluster, name, &joined).await;
+        return program(args, cluster, (me, name), &joined).await;
     }
     umask(Mode::S_IRWXG | Mode::S_IRWXO);
     let locks = run_dir.join("lock.d");
@@ -100,8 +104,10 @@ async fn named(
         })?;
         event_manager(cluster, me, run, &run_dir, at, companion, shutdown).await?;
     } else if let Some(me) = topology.find_mp(name) {
-        if cluster.in_application.contains(&me) {
-            cluster.has_memory_processes_of_their_own()?;
+        if let Some(ap) = cluster.around(me) {
+            bail!(
+                "memory process {name} is within its application process: start {ap} in its place"
+            );
         }
         let at = (listen(cluster, name, &run_dir, &book).await?, book);
         memory_process(cluster, me, at, shutdown).await?;
@@ -127,11 +133,11 @@ async fn listen(
     Ok(listener)
 }
 
-/// Runs the user's program as application process `name`, once its memory process is there.
+/// Runs the user's program as application process `name`, once its memory process is there; or with that within.
 async fn program(
     args: &NodeArgs,
     cluster: &Cluster,
-    name: &str,
+    (me, name): (ApId, &str),
     run_dir: &RunDir,
 ) -> anyhow::Result<ExitCode> {
     let command = match args.app.is_empty() {
@@ -147,20 +153,22 @@ async fn program(
     let book = cluster.address_book(Some(run_dir.path()));
     let book = book.secured(cluster.credentials_of(name)?);
     let mut end = std::pin::pin!(end_of(args.stdin_is_parent)?);
-    let address = tokio::select! {
-        address = timeout(START, memory_process_of(cluster, name, &book)) => address,
-        () = &mut end => bail!("asked to end before the program began"),
+    let within = Within::of(cluster, me, run_dir.path())?;
+    let (address, within) = match within {
+        Some(within) => {
+            let (address, file) = within.write(cluster, run_dir.path())?;
+            (address, Some(file))
+        }
+        None => tokio::select! {
+            address = memory_process_of(cluster, name, &book) => (address?, None),
+            () = &mut end => bail!("asked to end before the program began"),
+        },
     };
-    let address = address.map_err(|_| {
-        let mp = memory_process_name(cluster, name);
-        anyhow::anyhow!("{name} waits for its memory process {mp}, which is not in {} after {START:?}: is it started, with the same \
-             --run-dir?", run_dir.path().display())
-    })?;
     // It is there before the program reads it.
     book.require_token()?;
     let files = cluster.files_of(name)?;
     let joining = Joining {
-        within: None,
+        within,
         memory_process: &address,
         certificates: files.as_ref(),
         deadline: cluster.deadline,
@@ -178,6 +186,10 @@ async fn program(
         }
     };
     child.finish().await;
+    if !cluster.in_application.is_empty() {
+        // The others may never have heard of it, and wait for it until they know that it has ended.
+        book.give_up(name)?;
+    }
     Ok(exit_code(status))
 }
 
@@ -191,16 +203,28 @@ async fn wait(child: &mut Child) -> anyhow::Result<ExitStatus> {
 }
 
 /// The address of the memory process of an application process, once it answers.
-async fn memory_process_of(cluster: &Cluster, ap: &str, book: &AddressBook) -> Address {
+async fn memory_process_of(
+    cluster: &Cluster,
+    ap: &str,
+    book: &AddressBook,
+) -> anyhow::Result<Address> {
     let mp = memory_process_name(cluster, ap);
-    loop {
-        if let Some(address) = book.resolve(&mp)
-            && dosmos_proto::transport::connect(&address, book.access(), START)
-                .await
-                .is_ok()
-        {
-            return address;
+    let answers = async {
+        loop {
+            if let Some(address) = book.resolve(&mp)
+                && dosmos_proto::transport::connect(&address, book.access(), START)
+                    .await
+                    .is_ok()
+            {
+                return address;
+            }
+            sleep(LOOK_AGAIN).await;
         }
-        sleep(LOOK_AGAIN).await;
-    }
+    };
+    timeout(START, answers).await.map_err(|_| {
+        let place = book.run_dir().map_or_else(String::new, |dir| dir.display().to_string());
+        anyhow::anyhow!(
+            "{ap} waits for its memory process {mp}, which is not in {place} after {START:?}: is it started, with the same --run-dir?"
+        )
+    })
 }

@@ -1,12 +1,14 @@
 //! The processes of a cluster that are ours: event managers, memory and link processes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::sync::Arc;
 
+use anyhow::Context;
 use dosmos_emp::Companion;
+use dosmos_proto::access::Files;
 use dosmos_proto::transport::{Address, Listener};
-use dosmos_proto::{AddressBook, EmpId, MpId};
+use dosmos_proto::{AddressBook, ApId, EmpId, MpId};
 use dosmos_trace::run::RunId;
 
 use crate::config::Cluster;
@@ -85,22 +87,70 @@ fn is_open_to_same_host(cluster: &Cluster, address: &Address) -> bool {
     cluster.launch.is_some() || !address.is_local()
 }
 
-/// What a program is told that is to be its own memory process.
-pub(crate) fn within(
-    cluster: &Cluster,
+/// A memory process that is to be within its application process, and where it is then.
+pub(crate) struct Within {
     me: MpId,
-    run_dir: &Path,
-) -> anyhow::Result<dosmos_memproc::Start> {
-    let name = cluster.topology.mp_name(me);
-    let listen = cluster.bind_address(&name, run_dir);
-    Ok(dosmos_memproc::Start {
-        config: config_of(cluster, me),
-        open_to_same_host: is_open_to_same_host(cluster, &listen),
-        listen,
-        addresses: cluster.known_addresses().collect(),
-        run_dir: run_dir.to_owned(),
-        certificates: cluster.files_of(&name)?,
-    })
+    listen: Address,
+    addresses: Vec<(String, Address)>,
+    certificates: Option<Files>,
+}
+
+impl Within {
+    /// The one of application process `ap` as the cluster file says, if it is to be within.
+    ///
+    /// # Errors
+    /// If its certificates cannot be named.
+    pub(crate) fn of(cluster: &Cluster, ap: ApId, run_dir: &Path) -> anyhow::Result<Option<Self>> {
+        let Some(me) = cluster.within(ap) else {
+            return Ok(None);
+        };
+        let name = cluster.topology.mp_name(me);
+        Ok(Some(Self {
+            me,
+            listen: cluster.bind_address(&name, run_dir),
+            addresses: cluster.known_addresses().collect(),
+            certificates: cluster.files_of(&name)?,
+        }))
+    }
+
+    /// The same, where a launcher has decided the rest.
+    pub(crate) fn at(
+        me: MpId,
+        listen: Address,
+        addresses: Vec<(String, Address)>,
+        certificates: Option<Files>,
+    ) -> Self {
+        Self {
+            me,
+            listen,
+            addresses,
+            certificates,
+        }
+    }
+
+    /// Writes the file that tells the program to be it, and says where the two are.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn write(
+        self,
+        cluster: &Cluster,
+        run_dir: &Path,
+    ) -> anyhow::Result<(Address, PathBuf)> {
+        let name = cluster.topology.mp_name(self.me);
+        let file = run_dir.join(format!("{name}.within.json"));
+        let start = dosmos_memproc::Start {
+            config: config_of(cluster, self.me),
+            open_to_same_host: is_open_to_same_host(cluster, &self.listen),
+            listen: self.listen,
+            addresses: self.addresses,
+            run_dir: run_dir.to_owned(),
+            certificates: self.certificates,
+        };
+        let written = start.write(&file);
+        written.with_context(|| format!("cannot write {}", file.display()))?;
+        Ok((start.listen, file))
+    }
 }
 
 /// What this process ends with after a program that it ran.

@@ -48,7 +48,7 @@ fn unusable(problem: String) -> Error {
     Error::Environment {
         variable: ENV_WITHIN,
         problem,
-        expected: "the file that `dosmos up` wrote for a memory process with in_application = true",
+        expected: "the file that whoever started the program wrote for a memory process with in_application = true",
     }
 }
 

@@ -52,6 +52,13 @@ impl AddressBook {
         Access::new(self.token(), self.credentials.clone())
     }
 
+    /// The addresses that were known beforehand, by name.
+    pub fn known(&self) -> impl Iterator<Item = (&str, &Address)> {
+        self.fixed
+            .iter()
+            .map(|(name, address)| (name.as_str(), address))
+    }
+
     /// Where `name` listens, as far as is known now.
     pub fn resolve(&self, name: &str) -> Option<Address> {
         if let Some(address) = self.fixed.get(name) {

@@ -17,6 +17,7 @@ use dosmos_secure::{Credentials, SecureSocket};
 use hyper_util::rt::TokioIo;
 use prost::Message;
 use serde::{Deserialize, Serialize};
+use socket2::{Domain, Type};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_stream::Stream;
 use tonic::Status;
@@ -244,6 +245,47 @@ impl Listener {
     pub fn address(&self) -> &Address {
         &self.address
     }
+
+    /// Stops listening, and keeps the port for another process of this host that binds the same address: until what is returned is
+    /// dropped, nobody else is given it who does not ask for it. A Unix socket is kept by its path.
+    ///
+    /// # Errors
+    /// If somebody took it this moment, with the address.
+    pub fn keep_address(self) -> io::Result<KeptAddress> {
+        let Self {
+            socket, address, ..
+        } = self;
+        let Socket::Tcp(socket) = socket else {
+            return Ok(KeptAddress { _bound: None });
+        };
+        let at = socket.local_addr()?;
+        drop(socket);
+        let keep = || {
+            let bound = socket2::Socket::new(Domain::for_address(at), Type::STREAM, None)?;
+            // With this option two sockets may have an address, as long as neither listens when the other is bound.
+            bound.set_reuse_address(true)?;
+            bound.bind(&at.into())?;
+            Ok(bound)
+        };
+        match keep() {
+            Ok(bound) => Ok(KeptAddress {
+                _bound: Some(bound),
+            }),
+            Err(e) => {
+                let e: io::Error = e;
+                Err(io::Error::new(
+                    e.kind(),
+                    format!("cannot keep {address}: {e}"),
+                ))
+            }
+        }
+    }
+}
+
+/// An address at which nobody listens yet, kept for a process that will ([`Listener::keep_address`]).
+#[derive(Debug)]
+pub struct KeptAddress {
+    _bound: Option<socket2::Socket>,
 }
 
 /// A socket file that nobody listens on any more.

@@ -69,9 +69,6 @@ pub(super) fn build(
     b.links(file.lp);
     b.aps(file.ap);
     let in_application = b.in_application(&said, file.defaults.in_application);
-    if launch.is_some() && !in_application.is_empty() {
-        b.error("in_application is for clusters that `dosmos up` starts; with [launch], memory processes have processes of their own");
-    }
     let recording = b.recording(file.recording);
     let retention = b.retention(&file.store);
     let overrides = b.variables(file.variable);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dosmos_memproc::{Recording, VariableOverride};
 use dosmos_proto::access::Files;
 use dosmos_proto::transport::Address;
-use dosmos_proto::{AddressBook, MpId, Nanos, Topology};
+use dosmos_proto::{AddressBook, ApId, MpId, Nanos, Topology};
 use dosmos_trace::store::Retention;
 
 use super::bind::Bind;
@@ -128,19 +128,19 @@ impl Cluster {
             .unwrap_or_else(|| run_dir.join("store").join(name))
     }
 
-    /// Refuses a cluster whose memory processes are within application processes: only `dosmos up` starts those.
-    ///
-    /// # Errors
-    /// With the name of one, and what to do.
-    pub(crate) fn has_memory_processes_of_their_own(&self) -> anyhow::Result<()> {
-        match self.in_application.first() {
-            None => Ok(()),
-            Some(mp) => anyhow::bail!(
-                "memory process {} is within its application process, which only `dosmos up` starts; take in_application out of the \
-                 cluster file to start processes one by one, or by a launcher",
-                self.topology.mp_name(*mp)
-            ),
-        }
+    /// The memory process of an application process, if it is within that.
+    pub(crate) fn within(&self, ap: ApId) -> Option<MpId> {
+        let mp = self.topology.ap(ap)?.memory_process;
+        self.in_application.contains(&mp).then_some(mp)
+    }
+
+    /// The application process that memory process `mp` is within, if it is.
+    pub(crate) fn around(&self, mp: MpId) -> Option<&str> {
+        let mut aps = self.topology.application_processes().iter();
+        let ap = aps.find(|ap| ap.memory_process == mp)?;
+        self.in_application
+            .contains(&mp)
+            .then_some(ap.name.as_str())
     }
 }
 

@@ -1,7 +1,8 @@
 //! The `[launch]` rule of a cluster file: which rank of a launcher is which process.
 //!
 //! On each host, in the order of its ranks: the event manager, the memory processes, the link process if the host is the
-//! first of its group, and application processes. So a file that names no host describes clusters of any size.
+//! first of its group, and application processes. So a file that names no host describes clusters of any size. Memory processes
+//! that are within application processes take no rank: each application process has one.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,6 +17,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// A rule that makes sense.
 #[derive(Clone, Debug)]
 pub struct Launch {
+    /// Those of a host that have a rank: none if each is within an application process.
     memory_processes: usize,
     application_processes: Option<usize>,
     groups: Groups,
@@ -90,11 +92,11 @@ struct Host {
 }
 
 impl Launch {
-    /// Checks what the file says.
+    /// Checks what the file says; `in_application`: that each memory process is within an application process.
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub(super) fn new(written: &file::Launch) -> Result<Self, Vec<String>> {
+    pub(super) fn new(written: &file::Launch, in_application: bool) -> Result<Self, Vec<String>> {
         let mut errors = Vec::new();
         let mut error = |text: String| errors.push(format!("launch: {text}"));
         let at_least_one = |key: &str, n: Option<usize>| {
@@ -102,6 +104,12 @@ impl Launch {
         };
         at_least_one("memory_processes", written.memory_processes).map(&mut error);
         at_least_one("application_processes", written.application_processes).map(&mut error);
+        if in_application && written.memory_processes.is_some() {
+            error(
+                "memory_processes counts those that have a rank, and with in_application each application process has its own; remove one of the two"
+                    .to_owned(),
+            );
+        }
         let network = match written.network.as_deref().map(str::parse).transpose() {
             Ok(network) => network,
             Err(e) => {
@@ -131,7 +139,10 @@ impl Launch {
             return Err(errors);
         }
         Ok(Self {
-            memory_processes: written.memory_processes.unwrap_or(1),
+            memory_processes: match in_application {
+                true => 0,
+                false => written.memory_processes.unwrap_or(1),
+            },
             application_processes: written.application_processes,
             groups,
             network,
@@ -157,7 +168,8 @@ impl Launch {
 
     /// Application processes of a host for which its launcher does not say how many ranks it has.
     pub fn applications_per_host(&self) -> usize {
-        self.application_processes.unwrap_or(self.memory_processes)
+        let default = self.memory_processes.max(1);
+        self.application_processes.unwrap_or(default)
     }
 
     /// Ranks that a host needs, one of `hosts`.
@@ -279,13 +291,16 @@ impl Launch {
     fn expand_host(&self, host: &Host, link: bool, to: &mut Expanded) -> Result<(), String> {
         let needed = 1 + self.memory_processes + usize::from(link);
         if host.ranks.len() < needed {
+            let serving = match self.memory_processes {
+                0 => String::new(),
+                n => format!(", {n} memory processes"),
+            };
             let linking = if link { ", a link process" } else { "" };
             return Err(format!(
-                "host {} has {} ranks and needs at least {needed} (an event manager, {} memory processes{linking}), and one for each \
+                "host {} has {} ranks and needs at least {needed} (an event manager{serving}{linking}), and one for each \
                  application process; start more ranks per host, or one per host with --whole-host",
                 host.name,
                 host.ranks.len(),
-                self.memory_processes,
             ));
         }
         let first_memory = to.mp.len();
@@ -306,7 +321,15 @@ impl Launch {
                 .application_processes
                 .is_none_or(|k| place < needed + k)
             {
-                let mp = first_memory + (place - needed) % self.memory_processes;
+                let mp = match self.memory_processes {
+                    0 => {
+                        let within = to.mp.len();
+                        to.mp
+                            .push(file::Mp::named(&format!("mp{within}"), &host.group, &emp));
+                        within
+                    }
+                    several => first_memory + (place - needed) % several,
+                };
                 let name = format!("ap{}", to.ap.len());
                 to.ap.push(file::Ap::named(&name, &format!("mp{mp}")));
                 (Role::Application, name)
@@ -415,6 +438,36 @@ mod tests {
         let topology = &cluster.topology;
         let ap1 = &topology.application_processes()[1];
         assert_eq!(topology.mp_name(ap1.memory_process), "mp1", "on its host");
+    }
+
+    #[test]
+    fn memory_processes_within_application_processes_take_no_rank() {
+        let file = text("application_processes = 2").replacen(
+            "insecure",
+            "in_application = true\ninsecure",
+            1,
+        );
+        let hosts = seats(&[("n1", 4), ("n2", 5)]);
+        let (cluster, posts) = Cluster::of_ranks(&file, &hosts, Protection::None).unwrap();
+        let names: Vec<String> = posts.into_iter().map(|p| p.name).collect();
+        let want = [
+            "emp0", "lp.n1", "ap0", "ap1", "emp1", "lp.n2", "ap2", "ap3", "spare8",
+        ];
+        assert_eq!(names, want);
+        let topology = &cluster.topology;
+        let of = topology.application_processes().iter();
+        let of: Vec<String> = of.map(|ap| topology.mp_name(ap.memory_process)).collect();
+        assert_eq!(of, ["mp0", "mp1", "mp2", "mp3"]);
+        assert_eq!(cluster.in_application.len(), 4);
+        assert_eq!(cluster.launch.unwrap().ranks_per_host(2), 4);
+        let error = Cluster::of_ranks(&file, &seats(&[("n1", 1), ("n2", 3)]), Protection::None);
+        let error = error.unwrap_err().join("\n");
+        assert!(
+            error.contains("needs at least 2 (an event manager, a link process)"),
+            "{error}"
+        );
+        let one = Cluster::parse(&file).unwrap();
+        assert_eq!(one.in_application.len(), 2);
     }
 
     #[test]

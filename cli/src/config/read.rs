@@ -127,7 +127,7 @@ fn written(text: &str) -> Result<(file::File, Option<Launch>), Vec<String>> {
                 .to_owned(),
         );
     }
-    match Launch::new(launch) {
+    match Launch::new(launch, file.defaults.in_application) {
         Ok(launch) if errors.is_empty() => Ok((file, Some(launch))),
         Ok(_) => Err(errors),
         Err(more) => Err([errors, more].concat()),

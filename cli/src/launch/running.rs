@@ -5,10 +5,9 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
-use dosmos_proto::transport::Address;
 use dosmos_proto::wire::FlushRequest;
 use dosmos_proto::wire::event_manager_client::EventManagerClient;
-use dosmos_proto::{AddressBook, MpId, large, transport};
+use dosmos_proto::{AddressBook, ApId, MpId, large, transport};
 use futures::future::join_all;
 
 use super::binding::Binding;
@@ -19,7 +18,7 @@ use super::metadata::Metadata;
 use super::run_dir::RunDir;
 use crate::config::{Cluster, OPERATOR};
 use crate::output;
-use crate::process::within;
+use crate::process::Within;
 
 /// How long processes may take to be there.
 const START: Duration = Duration::from_secs(20);
@@ -222,9 +221,14 @@ impl Running {
     fn start_app(&mut self, command: &[String], echo: bool) -> anyhow::Result<()> {
         // It is there before a program reads it.
         self.book.require_token()?;
-        for ap in self.cluster.topology.application_processes() {
+        let run_dir = self.run_dir.path();
+        let aps = self.cluster.topology.application_processes();
+        for (ap, me) in aps.iter().zip((0..).map(ApId)) {
             let mp = self.cluster.topology.mp_name(ap.memory_process);
-            let within = self.within(ap.memory_process)?;
+            let within = Within::of(&self.cluster, me, run_dir)?;
+            let within = within
+                .map(|w| w.write(&self.cluster, run_dir))
+                .transpose()?;
             let address = match &within {
                 Some((address, _)) => Some(address.clone()),
                 None => self.book.resolve(&mp),
@@ -243,19 +247,6 @@ impl Running {
             self.apps.push(self.binding.around(name, start)?);
         }
         Ok(())
-    }
-
-    /// Where a memory process that is to be within its application process will listen, and the file that says all else of it.
-    fn within(&self, me: MpId) -> anyhow::Result<Option<(Address, PathBuf)>> {
-        if !self.cluster.in_application.contains(&me) {
-            return Ok(None);
-        }
-        let run_dir = self.run_dir.path();
-        let start = within(&self.cluster, me, run_dir)?;
-        let file = run_dir.join(format!("{}.within.json", self.cluster.topology.mp_name(me)));
-        let written = start.write(&file);
-        written.with_context(|| format!("cannot write {}", file.display()))?;
-        Ok(Some((start.listen, file)))
     }
 
     /// Ends what still runs of the program.

@@ -238,7 +238,8 @@ impl Shared {
             }
             Err(e) => return state.meeting.refuse(&format!("{e:#}")),
         }
-        state.meeting.posts(&posts, self.now())
+        let in_application = !cluster.in_application.is_empty();
+        state.meeting.posts(&posts, in_application, self.now())
     }
 
     /// The order with what belongs to it.
@@ -254,6 +255,7 @@ impl Shared {
                     .collect(),
             }),
             Order::Start => Told::Start,
+            Order::Left(name) => Told::Left(name),
             Order::Record => Told::Record(record(state)),
             Order::End => Told::End,
             Order::Go => Told::Go,

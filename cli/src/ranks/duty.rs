@@ -103,7 +103,7 @@ impl Duty {
                 }
                 heard = self.next(), if end.is_some() => match heard {
                     Heard::Told(Told::Record(metadata)) => write_down(store.as_ref(), &metadata),
-                    Heard::Told(Told::Start | Told::TakePlace(_)) => {}
+                    Heard::Told(Told::Start | Told::TakePlace(_) | Told::Left(_)) => {}
                     Heard::Told(Told::End | Told::Go | Told::Refused(_)) | Heard::Alone(_) => end = None,
                 },
             }
@@ -117,17 +117,20 @@ impl Duty {
         }
     }
 
-    /// Waits for the order to start, starts a program, and waits until it has ended; ends it if ordered to.
+    /// Waits for the order to start, starts a program, and waits until it has ended; ends it if ordered to. Calls `left` with each
+    /// other application process of which it hears that it has ended.
     pub(super) async fn run(
         &mut self,
         name: &str,
         start: impl FnOnce() -> anyhow::Result<Child>,
+        left: impl Fn(&str),
         run_dir: &RunDir,
     ) -> (Done, Option<ExitStatus>) {
         loop {
             match self.next().await {
                 Heard::Told(Told::Start) => break,
                 Heard::Told(Told::TakePlace(_) | Told::Record(_)) => {}
+                Heard::Told(Told::Left(name)) => left(&name),
                 Heard::Told(Told::Refused(why)) | Heard::Alone(why) => {
                     return (Done::not_started(why), None);
                 }
@@ -155,6 +158,7 @@ impl Duty {
                 () = sleep(LOOK_AGAIN) => {}
                 heard = self.next(), if !ending => match heard {
                     Heard::Told(Told::Start | Told::TakePlace(_) | Told::Record(_)) => {}
+                    Heard::Told(Told::Left(name)) => left(&name),
                     _ => {
                         ending = true;
                         child.terminate();

@@ -52,6 +52,8 @@ pub(super) enum Order {
     TakePlace,
     /// The program starts.
     Start,
+    /// This application process has ended: wait for it no more.
+    Left(String),
     /// Write down how the run goes.
     Record,
     /// End what you do.
@@ -105,6 +107,8 @@ pub(super) struct Meeting {
     deadline: Duration,
     began: Nanos,
     failed_at: Option<Nanos>,
+    /// Application processes wait for each other until all have ended: memory processes are within them.
+    in_application: bool,
     /// Of a rank that is there twice.
     duplicate: Option<String>,
     phase: Phase,
@@ -129,6 +133,7 @@ impl Meeting {
             deadline,
             began: now,
             failed_at: None,
+            in_application: false,
             duplicate: None,
             phase: Phase::Gathering,
             members: BTreeMap::new(),
@@ -221,8 +226,15 @@ impl Meeting {
         Ok(vec![Output::Complete])
     }
 
-    /// Gives the ranks what they do: what each has to report follows from it.
-    pub(super) fn posts(&mut self, posts: &[crate::config::Post], now: Nanos) -> Vec<Output> {
+    /// Gives the ranks what they do: what each has to report follows from it. With memory processes `in_application`, those that run
+    /// the program hear who else has ended.
+    pub(super) fn posts(
+        &mut self,
+        posts: &[crate::config::Post],
+        in_application: bool,
+        now: Nanos,
+    ) -> Vec<Output> {
+        self.in_application = in_application;
         for post in posts {
             if let Some(member) = self.members.get_mut(&post.rank) {
                 member.role = post.role;
@@ -398,6 +410,11 @@ impl Meeting {
         }
         if role == Role::Application && failed {
             self.failed_at.get_or_insert(now);
+        }
+        if role == Role::Application && self.in_application {
+            let left = self.with_role(|r| r == Role::Application);
+            let left = left.filter(|(_, m)| m.ended.is_none());
+            out.extend(left.map(|(rank, _)| Output::Order(rank, Order::Left(name.clone()))));
         }
         out.extend(self.go_on());
         out

@@ -32,7 +32,9 @@ use crate::launch::{Child, Joining, RunDir};
 use crate::logs;
 use crate::network::{ENV_NETWORK, own_address};
 use crate::output;
-use crate::process::{alone, event_manager, exit_code, memory_process, memory_process_name};
+use crate::process::{
+    Within, alone, event_manager, exit_code, memory_process, memory_process_name,
+};
 use crate::signals::Signals;
 
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -237,7 +239,10 @@ impl Start {
         let (cluster, posts) = assigned.map_err(|errors| anyhow!(errors.join("\n")))?;
         let mine = posts.iter().find(|p| p.rank == self.rank);
         let post = mine.context("rank 0 has left this rank out")?.clone();
-        let book = AddressBook::new(addresses(&roster, &posts)?, Some(self.run_dir.path()));
+        let book = AddressBook::new(
+            addresses(&cluster, &roster, &posts)?,
+            Some(self.run_dir.path()),
+        );
         let book = book.secured(self.credentials.clone());
         // The log of an application process is what its program prints.
         if post.role != Role::Application {
@@ -300,38 +305,80 @@ impl Start {
         duty: &mut Duty,
     ) -> (Done, ExitCode) {
         let name = post.name.as_str();
-        // Somebody else may listen at this port from now on.
-        drop(self.listener);
+        let me = cluster
+            .topology
+            .find_ap(name)
+            .and_then(|ap| cluster.within(ap));
+        // Without a memory process within the program, somebody else may listen at this port from now on.
+        let kept = me.map(|_| self.listener.keep_address()).transpose();
         let (files, run_dir) = (self.files.as_ref(), &self.run_dir);
         let start = || {
-            let mp = memory_process_name(cluster, name);
-            let address = book.resolve(&mp);
-            let address = address.with_context(|| format!("the address of {mp} is not known"))?;
+            let _kept = kept.as_ref().map_err(|e| anyhow!("{e}"))?;
+            let (address, within) = match me {
+                Some(me) => {
+                    let listen = address_of(book, cluster, name)?;
+                    let known = book.known().map(|(n, a)| (n.to_owned(), a.clone()));
+                    let within = Within::at(me, listen, known.collect(), files.cloned());
+                    let (address, file) = within.write(cluster, run_dir.path())?;
+                    (address, Some(file))
+                }
+                None => (address_of(book, cluster, name)?, None),
+            };
             let joining = Joining {
-                within: None,
+                within,
                 memory_process: &address,
                 certificates: files,
                 deadline: cluster.deadline,
             };
             Child::app(name, &self.command, &joining, run_dir, true, None)
         };
-        let (done, status) = duty.run(name, start, run_dir).await;
+        // Its memory process looks there whom it need not wait for.
+        let left = |other: &str| {
+            if let Err(e) = book.give_up(other) {
+                output::error(&format!(
+                    "{name} may wait for {other}, which has ended: {e}"
+                ));
+            }
+        };
+        let (done, status) = duty.run(name, start, left, run_dir).await;
         (done, status.map_or(ExitCode::FAILURE, exit_code))
     }
 }
 
-/// Where each memory, link and event manager process listens.
-fn addresses(roster: &Roster, posts: &[Post]) -> anyhow::Result<HashMap<String, Address>> {
+/// Where each memory, link and event manager process listens; one that is within an application process, at the address of that.
+fn addresses(
+    cluster: &Cluster,
+    roster: &Roster,
+    posts: &[Post],
+) -> anyhow::Result<HashMap<String, Address>> {
+    let topology = &cluster.topology;
+    let seats = roster.seats.iter();
+    let of_rank: HashMap<u32, &str> = seats.map(|(seat, at)| (seat.rank, at.as_str())).collect();
     let mut of = HashMap::new();
     for post in posts {
-        let serves = matches!(post.role, Role::EventManager | Role::Memory | Role::Link);
-        let mut seats = roster.seats.iter();
-        let seat = seats.find(|(seat, _)| serves && seat.rank == post.rank);
-        if let Some((_, address)) = seat {
-            of.insert(post.name.clone(), address.parse()?);
+        let name = match post.role {
+            Role::EventManager | Role::Memory | Role::Link => post.name.clone(),
+            Role::Application => {
+                let ap = topology.find_ap(&post.name);
+                match ap.and_then(|ap| cluster.within(ap)) {
+                    Some(mp) => topology.mp_name(mp),
+                    None => continue,
+                }
+            }
+            Role::Spare => continue,
+        };
+        if let Some(address) = of_rank.get(&post.rank) {
+            of.insert(name, address.parse()?);
         }
     }
     Ok(of)
+}
+
+/// Where the memory process of an application process is.
+fn address_of(book: &AddressBook, cluster: &Cluster, ap: &str) -> anyhow::Result<Address> {
+    let mp = memory_process_name(cluster, ap);
+    let address = book.resolve(&mp);
+    address.with_context(|| format!("the address of {mp} is not known"))
 }
 
 /// Completes when the process has published that it answers at `address`.

@@ -99,7 +99,14 @@ fn one(lab: &Lab, plan: &Plan, sums: &Mutex<[u64; 5]>) -> bool {
         Some(n) => format!(", replicas = {n}"),
         None => String::new(),
     };
-    let what = format!("seed {}{places}{replicas}, {:?}", plan.seed, plan.faults);
+    let within = match plan.within {
+        true => ", in application",
+        false => "",
+    };
+    let what = format!(
+        "seed {}{places}{within}{replicas}, {:?}",
+        plan.seed, plan.faults
+    );
     let outcome = match carry_out(lab, plan) {
         Ok(outcome) => outcome,
         Err(e) => {

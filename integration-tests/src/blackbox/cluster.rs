@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 
 use super::places::{Disk, Networks};
@@ -65,17 +65,28 @@ impl Cluster {
         std::fs::write(dir.join("cluster.toml"), cluster.file())?;
         let emps = (0..GROUPS).map(Process::EventManager);
         let mps = (0..MEMBERS).map(Process::Memory);
-        for process in emps.chain(mps).chain((0..GROUPS).map(Process::Link)) {
-            cluster.spawn(process)?;
+        let serving = emps.chain(mps).chain((0..GROUPS).map(Process::Link));
+        for process in serving {
+            if cluster.started_as(process) == process {
+                cluster.spawn(process)?;
+            }
         }
         let token = dir.join("run/token");
         wait(|| token.exists());
         for i in 0..MEMBERS {
             let process = Process::Memory(i);
-            wait(|| cluster.said(process).contains("listens at"));
+            wait(|| plan.within || cluster.said(process).contains("listens at"));
             cluster.spawn(Process::Application(i))?;
         }
         Ok(cluster)
+    }
+
+    /// The process that this one is, or is within.
+    fn started_as(&self, process: Process) -> Process {
+        match process {
+            Process::Memory(i) if self.plan.within => Process::Application(i),
+            itself => itself,
+        }
     }
 
     fn socket(&self, mp: usize) -> PathBuf {
@@ -102,7 +113,8 @@ impl Cluster {
         };
         let timeout = self.plan.timeout.as_millis();
         let mut text = format!(
-            "name = \"blackbox\"\n[defaults]\ndeadline_ms = {timeout}\ninsecure = true\nmetrics = \"off\"\n"
+            "name = \"blackbox\"\n[defaults]\ndeadline_ms = {timeout}\ninsecure = true\nmetrics = \"off\"\nin_application = {}\n",
+            self.plan.within
         );
         for g in 0..GROUPS {
             text += &format!("[[group]]\nname = \"g{g}\"\n[[emp]]\nname = \"emp{g}\"\n");
@@ -157,6 +169,12 @@ impl Cluster {
                     Some(_) => &tally[..],
                     None => &random[..],
                 };
+                if self.plan.within {
+                    let what = ["node", "--stdin-is-parent", "--cluster", "cluster.toml"];
+                    command.args(what);
+                    command.args(["--run-dir", "run", "--name", &name, "--"]);
+                    command.arg(&self.binary);
+                }
                 command
                     .args(["app"].iter().chain(program))
                     .args(["--counts", "counts"])
@@ -193,10 +211,19 @@ impl Cluster {
     }
 
     fn signal(&self, process: Process, signal: Signal) {
-        if let Some(child) = self.running.get(&process.to_string()) {
-            // It may have ended.
-            let _ = kill(Pid::from_raw(child.id() as i32), signal);
-        }
+        let process = self.started_as(process);
+        let Some(child) = self.running.get(&process.to_string()) else {
+            return;
+        };
+        // It may have ended.
+        let _ = match process {
+            Process::Application(_) if self.plan.within => {
+                let program = || program_of(child.id());
+                wait(|| program().is_some() || has_ended(child.id()));
+                program().map_or(Ok(()), |program| killpg(program, signal))
+            }
+            _ => kill(Pid::from_raw(child.id() as i32), signal),
+        };
     }
 
     /// Lets everything go wrong that is planned, one after the other.
@@ -222,7 +249,7 @@ impl Cluster {
                     self.kill(process)?;
                     if let Some(time) = again {
                         std::thread::sleep(time);
-                        self.spawn(process)?;
+                        self.spawn(self.started_as(process))?;
                     }
                 }
                 Fault::Cut(time) | Fault::HalfCut(time) => {
@@ -245,15 +272,32 @@ impl Cluster {
     }
 
     fn kill(&mut self, process: Process) -> io::Result<()> {
+        let process = self.started_as(process);
+        let within = self.plan.within && matches!(process, Process::Application(_));
+        if within {
+            self.signal(process, Signal::SIGKILL);
+        }
         let Some(mut child) = self.running.remove(&process.to_string()) else {
             return Ok(());
         };
         let ended = child.try_wait()?;
-        child.kill()?;
-        child.wait()?;
+        if !within {
+            child.kill()?;
+        } else if !wait(|| matches!(child.try_wait(), Ok(Some(_)) | Err(_))) {
+            let why = "did not end with its program, which was killed";
+            self.broken.push(format!("the node of {process} {why}"));
+            child.kill()?;
+        }
+        let status = child.wait()?;
         match process {
             Process::Memory(_) => self.killed.push(process.to_string()),
             // One that had ended before is not killed.
+            Process::Application(_) if within => {
+                self.succeeded.push(status.success());
+                if !status.success() {
+                    self.killed.push(process.to_string());
+                }
+            }
             Process::Application(_) => self.succeeded.push(ended.is_some_and(|s| s.success())),
             _ => {}
         }
@@ -305,6 +349,23 @@ impl Drop for Cluster {
             let _ = child.wait();
         }
     }
+}
+
+/// The process group of the program that `dosmos node` runs, if it has begun.
+fn program_of(node: u32) -> Option<Pid> {
+    let threads = std::fs::read_dir(format!("/proc/{node}/task")).ok()?;
+    threads.flatten().find_map(|thread| {
+        let children = std::fs::read_to_string(thread.path().join("children")).ok()?;
+        let first = children.split_whitespace().next()?;
+        first.parse().ok().map(Pid::from_raw)
+    })
+}
+
+/// Whether a child that was not waited for has ended.
+fn has_ended(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let state = stat.rsplit(") ").next();
+    state.is_none_or(|state| state.starts_with('Z'))
 }
 
 /// Waits until `condition` holds; whether it came to that in time.

@@ -58,6 +58,8 @@ pub struct Plan {
     pub network: bool,
     /// The event managers have a disk of their own.
     pub disk: bool,
+    /// Memory processes are within application processes: what kills or stops one of the two does so to both.
+    pub within: bool,
     /// How long after the one before something goes wrong, and what.
     pub faults: Vec<(Duration, Fault)>,
     /// Operations of each application process.
@@ -87,13 +89,15 @@ impl Plan {
         });
         let faults = faults.collect();
         let operations = 200 + random.below(1_500);
+        let replicas = (random.below(3) == 0).then_some(1);
         Self {
             seed,
             network,
             disk,
+            within: random.below(3) == 0,
             faults,
             operations,
-            replicas: (random.below(3) == 0).then_some(1),
+            replicas,
             counted: 0,
             timeout: Duration::from_secs(3),
         }

@@ -1,6 +1,10 @@
 //! Memory processes within application processes: programs do the same, and what they did is known.
 
+use std::process::{Output, Stdio};
+
 use dosmos_integration_tests::{Lab, NESTED, in_groups, said, up_args};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 fn lab() -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
@@ -85,26 +89,74 @@ fn processes_that_never_join_or_fail_keep_nobody() {
     );
 }
 
-#[test]
-fn only_up_starts_them() {
-    let lab = lab();
-    for name in ["mp0", "ap0"] {
-        let output = lab.dosmos(&[
-            "node",
-            "--cluster",
-            "cluster.toml",
-            "--name",
-            name,
-            "--",
-            "true",
-        ]);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        let said = said(&output);
-        assert!(
-            said.contains("mp0 is within its application process"),
-            "{said}"
-        );
+/// Starts each process of the cluster by its name, which has no link processes; application process `lazy` runs something that never
+/// joins. What each application process printed.
+fn one_by_one(lab: &Lab, program: &[&str], lazy: &str) -> Vec<Output> {
+    let start = |name: &str, program: &[&str]| {
+        let node = ["node", "--cluster", "cluster.toml", "--run-dir", "run"];
+        let args = [&node[..], &["--name", name, "--"], program].concat();
+        let mut command = lab.command(&args);
+        command.stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    let run = lab.path().join("run");
+    std::fs::create_dir_all(&run).unwrap();
+    let mut serving = vec![start("emp0", &[])];
+    let programs = ["ap0", "ap1"].map(|ap| match ap == lazy {
+        true => start(ap, &["true"]),
+        false => start(ap, program),
+    });
+    let ended = programs.map(|program| program.wait_with_output().unwrap());
+    for process in &mut serving {
+        let id = Pid::from_raw(process.id().try_into().unwrap());
+        kill(id, Signal::SIGTERM).unwrap();
+        assert!(process.wait().unwrap().success());
     }
+    ended.into()
+}
+
+#[test]
+fn each_can_be_started_by_its_name() {
+    let program = env!("CARGO_BIN_EXE_dosmos-under-test");
+    let lab = Lab::new(program);
+    lab.cluster(&(in_groups(1, 2) + "[defaults]\nin_application = true\ndeadline_ms = 20000\n"));
+    let sor = [
+        "app",
+        "sor",
+        "--rows",
+        "20",
+        "--columns",
+        "12",
+        "--iterations",
+        "5",
+    ];
+    let sor = [&[program], &sor[..], &["--counts", "counts"]].concat();
+    let ended = one_by_one(&lab, &sor, "nobody");
+    for output in &ended {
+        assert!(output.status.success(), "{}", said(output));
+    }
+    assert!(
+        said(&ended[0]).contains("equal to a sequential run bit for bit"),
+        "{}",
+        said(&ended[0])
+    );
+    lab.assert_invariant();
+    // Who never joins keeps nobody for longer than the barrier that waits for it.
+    std::fs::remove_dir_all(lab.path().join("run")).unwrap();
+    lab.cluster(&(in_groups(1, 2) + "[defaults]\nin_application = true\ndeadline_ms = 1000\n"));
+    let ended = one_by_one(&lab, &sor, "ap1");
+    assert_eq!(ended[0].status.code(), Some(1), "{}", said(&ended[0]));
+    assert!(ended[1].status.success(), "{}", said(&ended[1]));
+    // A memory process is started with its application process.
+    let node = ["node", "--cluster", "cluster.toml", "--name", "mp0"];
+    let output = lab.dosmos(&node);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(
+        said(&output).contains("mp0 is within its application process: start ap0 in its place"),
+        "{}",
+        said(&output)
+    );
 }
 
 #[test]

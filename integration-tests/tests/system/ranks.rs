@@ -116,6 +116,50 @@ fn the_ranks_of_two_hosts_run_a_program_and_end_with_it() {
 }
 
 #[test]
+fn memory_processes_within_their_programs_need_no_rank() {
+    let rule = RULE.replace(
+        "[launch]",
+        "[defaults]\nin_application = true\ndeadline_ms = 20000\n[launch]",
+    );
+    let lab = Lab::new(BINARY);
+    lab.cluster(&format!("{rule}application_processes = 2\n"));
+    let program = [&[BINARY], &SOR[..], &["--counts", "counts"]].concat();
+    let hosts = two_hosts(&lab, &program);
+    for host in &hosts {
+        assert!(host.status.success(), "{}", said(host));
+    }
+    let first = said(&hosts[0]);
+    assert!(
+        first.contains("equal to a sequential run bit for bit"),
+        "{first}"
+    );
+    assert!(
+        first.contains("8 ranks of dosmos on 2 hosts: 4 application processes, 4 memory processes"),
+        "{first}"
+    );
+    assert_eq!(listed(&lab)["complete"], true);
+    lab.assert_invariant();
+}
+
+#[test]
+fn programs_with_memory_processes_within_end_although_one_never_joins_or_is_killed() {
+    let rule = RULE.replace(
+        "[launch]",
+        "[defaults]\nin_application = true\ndeadline_ms = 1000\n[launch]",
+    );
+    let others = format!("exec {BINARY} {}", SOR.join(" "));
+    for end in ["exit 0", "kill -9 $$"] {
+        let lab = Lab::new(BINARY);
+        lab.cluster(&format!("{rule}application_processes = 2\n"));
+        let script = format!("[ $DOSMOS_AP = ap1 ] || {others}; {end}");
+        let hosts = two_hosts(&lab, &["sh", "-c", &script]);
+        let first = said(&hosts[0]);
+        assert_eq!(hosts[0].status.code(), Some(1), "{first}");
+        assert!(first.contains("ap0 failed"), "{first}");
+    }
+}
+
+#[test]
 fn how_each_application_process_ended_is_in_every_store() {
     let lab = Lab::new(BINARY);
     lab.cluster(&format!("{RULE}application_processes = 1\n"));

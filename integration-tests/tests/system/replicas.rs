@@ -12,6 +12,7 @@ fn the_owner_is_killed(replicas: u32, operations: u64) -> Outcome {
         seed: 1,
         network: false,
         disk: false,
+        within: false,
         faults: vec![(Duration::ZERO, Fault::Kill(Process::Memory(0), None))],
         operations,
         replicas: Some(replicas),

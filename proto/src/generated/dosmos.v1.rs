@@ -4123,7 +4123,7 @@ pub mod rank_ended {
 pub struct RankAskedToEnd {}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RankOrder {
-    #[prost(oneof = "rank_order::Order", tags = "1, 2, 3, 4, 5, 6")]
+    #[prost(oneof = "rank_order::Order", tags = "1, 2, 3, 4, 5, 6, 7")]
     pub order: ::core::option::Option<rank_order::Order>,
 }
 /// Nested message and enum types in `RankOrder`.
@@ -4142,6 +4142,8 @@ pub mod rank_order {
         End(super::RankEnd),
         #[prost(message, tag = "6")]
         Over(super::RankOver),
+        #[prost(message, tag = "7")]
+        Left(super::RankLeft),
     }
 }
 /// There will be no run; says why.
@@ -4181,6 +4183,12 @@ pub struct RankRecord {
 /// Ends what the rank does, gracefully.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RankEnd {}
+/// An application process has ended: nobody waits for it any more. Told where memory processes are within application processes.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct RankLeft {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+}
 /// All is written: the rank may go.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RankOver {}

@@ -50,18 +50,25 @@ fn posts() -> Vec<Post> {
 }
 
 fn all_there() -> Meeting {
+    all_there_with(false)
+}
+
+fn all_there_with(in_application: bool) -> Meeting {
     let mut meeting = gathering();
     for r in 0..7 {
         assert_eq!(meeting.announce(rank(r)), Ok(vec![]));
     }
     assert_eq!(meeting.announce(rank(7)), Ok(vec![Output::Complete]));
-    let out = meeting.posts(&posts(), seconds(1));
+    let out = meeting.posts(&posts(), in_application, seconds(1));
     assert_eq!(to(&out, &Order::TakePlace), [0, 1, 2, 3, 4, 5, 6, 7]);
     meeting
 }
 
 fn running() -> Meeting {
-    let mut meeting = all_there();
+    begun(all_there())
+}
+
+fn begun(mut meeting: Meeting) -> Meeting {
     for r in [0, 1, 2, 4, 5] {
         assert_eq!(meeting.report(r, Report::Ready, seconds(1)), []);
     }
@@ -113,6 +120,18 @@ fn ranks_end_in_the_order_in_which_no_record_is_lost() {
     assert!(meeting.troubles().is_empty());
     let well = (Exit::Code(0), "bye".to_owned());
     assert!(meeting.outcomes().all(|o| o.ended == Some(&well)));
+}
+
+#[test]
+fn who_runs_the_program_hears_who_has_ended_if_memory_processes_are_within() {
+    let mut meeting = begun(all_there_with(true));
+    let left = Order::Left("ap0".to_owned());
+    let out = ends(&mut meeting, 3, Exit::Signal(9));
+    assert_eq!(out, [Output::Order(7, left)]);
+    // Nobody is left to hear it.
+    let out = well(&mut meeting, 7);
+    assert_eq!(to(&out, &Order::Left("ap1".to_owned())), [0u32; 0]);
+    assert_eq!(to(&out, &Order::End), [1, 2, 5, 6]);
 }
 
 #[test]
