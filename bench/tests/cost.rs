@@ -36,12 +36,13 @@ fn all_applications_agree_and_a_later_run_is_compared_with_the_first() {
     assert_eq!(programs.len(), 12);
     for program in programs {
         let name = program["program"].as_str().unwrap();
-        assert_eq!(table.matches(name).count(), 8, "{table}");
+        assert_eq!(table.matches(name).count(), 9, "{table}");
         let expected = [
             "sequential",
             "1 processes",
             "1 processes, in application",
             "1 processes, monitored",
+            "sequential, 2 at once",
             "2 processes",
             "2 processes, bound",
             "2 processes, in application",

@@ -80,6 +80,8 @@ mod driver;
 mod dsm;
 mod edit;
 mod element;
+#[cfg(feature = "within")]
+mod ending;
 mod error;
 mod fence;
 mod haste;

@@ -11,6 +11,8 @@ use dosmos_proto::wire::{ApReply, ApRequest};
 use futures::Stream;
 
 use crate::driver::Life;
+#[cfg(feature = "within")]
+use crate::ending::Ending;
 use crate::settings::ENV_WITHIN;
 use crate::{Error, Result, Settings};
 
@@ -81,10 +83,13 @@ impl Within {
         let failed = Arc::<OnceLock<String>>::default();
         let why = Arc::clone(&failed);
         let life = async move {
-            if let Err(error) = dosmos_memproc::run_within(self.start, within).await {
+            let ending = Ending::listen();
+            let ran = dosmos_memproc::run_within(self.start, within, ending.asked()).await;
+            if let Err(error) = ran {
                 tracing::error!("{error}");
                 let _ = why.set(error.to_string());
             }
+            drop(ending);
         };
         let begin: Begin = Box::new(move |requests| Box::pin(entrance.enter(requests)));
         (Enter { begin, failed }, Box::pin(life))

@@ -32,7 +32,7 @@ pub(super) struct OfWay {
     pub(super) way: String,
     /// Of each round.
     pub(super) seconds: Vec<f64>,
-    /// Seconds that the busiest process computed, where it is known.
+    /// Seconds that the busiest process computed, where it is known ([`Run`]).
     pub(super) busiest: Vec<f64>,
     checksum: Checksum,
 }

@@ -69,19 +69,7 @@ pub(crate) async fn run(args: CostArgs) -> anyhow::Result<()> {
 pub(crate) fn sequential(program: &str, processes: usize) -> anyhow::Result<f64> {
     let programs = chosen(&[program.to_owned()], false)?;
     let program = programs.first().context("no program")?;
-    let runs = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..processes)
-            .map(|_| scope.spawn(|| ways::sequential(program)))
-            .collect();
-        let runs = threads.into_iter().map(|thread| {
-            let run = thread
-                .join()
-                .unwrap_or_else(|_| bail!("a thread panicked"))?;
-            Ok(run.figures.seconds)
-        });
-        runs.collect::<anyhow::Result<Vec<f64>>>()
-    })?;
-    Ok(runs.iter().sum::<f64>() / processes as f64)
+    Ok(ways::at_once(program, processes)?.figures.seconds)
 }
 
 /// The sequential program, in this process.

@@ -30,6 +30,8 @@ pub(super) enum How {
 pub(super) enum Way {
     /// The plain program.
     Sequential,
+    /// This number of them at once, which share nothing but the machine: what its processors and its memory give to as many processes.
+    AtOnce { copies: usize },
     /// On a cluster of one group, each process with a memory process.
     Shared { processes: usize, how: How },
     /// The MPI program.
@@ -44,6 +46,7 @@ impl fmt::Display for Way {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sequential => write!(f, "sequential"),
+            Self::AtOnce { copies } => write!(f, "sequential, {copies} at once"),
             Self::Shared { processes, how } => write!(
                 f,
                 "{processes} processes{}",
@@ -70,6 +73,9 @@ impl fmt::Display for Way {
 pub(super) fn ways(program: &Program, processes: &[usize], mpi: Option<&Mpi>) -> Vec<Way> {
     let mut ways = vec![Way::Sequential];
     for &processes in processes {
+        if processes > 1 {
+            ways.push(Way::AtOnce { copies: processes });
+        }
         let all = [How::Plain, How::Bound, How::Within, How::Monitored].into_iter();
         // A single memory process has all processors anyway.
         let all = all.filter(|how| processes > 1 || *how != How::Bound);
@@ -93,7 +99,8 @@ pub(super) fn ways(program: &Program, processes: &[usize], mpi: Option<&Mpi>) ->
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) figures: Figures,
-    /// Seconds that the busiest process computed, where the breakdown says it.
+    /// Seconds that the busiest process computed, where the breakdown says it; of programs at once, the part of one that would be its
+    /// share of one program.
     pub(super) busiest: Option<f64>,
 }
 
@@ -101,6 +108,7 @@ impl Way {
     pub(super) async fn run(&self, program: &Program, mpi: Option<&Mpi>) -> anyhow::Result<Run> {
         match *self {
             Self::Sequential => sequential(program),
+            Self::AtOnce { copies } => at_once(program, copies),
             Self::Shared { processes, how } => shared(program, processes, how).await,
             Self::Mpi {
                 processes,
@@ -123,6 +131,26 @@ pub(super) fn sequential(program: &Program) -> anyhow::Result<Run> {
         bail!("{}", String::from_utf8_lossy(&output.stderr));
     }
     of_output(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The mean of programs that run at once.
+pub(super) fn at_once(program: &Program, copies: usize) -> anyhow::Result<Run> {
+    let runs = std::thread::scope(|scope| {
+        let start = |_| scope.spawn(|| sequential(program));
+        let threads: Vec<_> = (0..copies).map(start).collect();
+        let runs = threads.into_iter().map(|thread| {
+            let run = thread.join();
+            run.unwrap_or_else(|_| bail!("a thread panicked"))
+        });
+        runs.collect::<anyhow::Result<Vec<Run>>>()
+    })?;
+    let mut figures = runs.first().context("no program")?.figures;
+    let sum: f64 = runs.iter().map(|run| run.figures.seconds).sum();
+    figures.seconds = sum / copies as f64;
+    Ok(Run {
+        figures,
+        busiest: Some(figures.seconds / copies as f64),
+    })
 }
 
 async fn shared(program: &Program, processes: usize, how: How) -> anyhow::Result<Run> {

@@ -17,7 +17,7 @@ use nix::sys::prctl::set_child_subreaper;
 use nix::sys::signal::{Signal, kill, killpg, raise};
 use nix::sys::stat::{Mode, umask};
 use nix::sys::wait::{WaitPidFlag, waitpid};
-use nix::unistd::{Pid, getpgrp, getpid};
+use nix::unistd::{Pid, getpgid, getpgrp, getpid};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep};
 
@@ -69,11 +69,14 @@ async fn end_the_rest(since: Instant) {
 /// Sends `signal` to the group, this process excepted, and to the children that are not in it.
 fn signal_all(signal: Signal) {
     let this = getpid();
-    if signal == Signal::SIGTERM && getpgrp() == this {
+    let to_group = signal == Signal::SIGTERM && getpgrp() == this;
+    if to_group {
         // This process handles the signal, and is ending already. A group that is empty otherwise is no error.
         let _ = killpg(this, signal);
     }
-    for pid in descendants() {
+    // Nobody gets it twice: a program may take the second for impatience.
+    let has_it = |pid: &Pid| to_group && getpgid(Some(*pid)) == Ok(this);
+    for pid in descendants().into_iter().filter(|pid| !has_it(pid)) {
         // It may have ended this moment.
         let _ = kill(pid, signal);
     }

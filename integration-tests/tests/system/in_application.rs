@@ -5,6 +5,7 @@ use std::process::{Output, Stdio};
 use dosmos_integration_tests::{Lab, NESTED, in_groups, said, up_args};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 
 fn lab() -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
@@ -87,6 +88,37 @@ fn processes_that_never_join_or_fail_keep_nobody() {
         printed.contains("ap3 failed (exit status: 3): no luck"),
         "{printed}"
     );
+}
+
+#[test]
+fn what_is_asked_to_end_hands_its_records_over_first() {
+    let program = env!("CARGO_BIN_EXE_dosmos-under-test");
+    let lab = lab();
+    let script = format!("exec {program} app sor --rows 40 --columns 24 --seconds 600");
+    let mut command = lab.command(&up_args(&script));
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut up = command.spawn().unwrap();
+    let wrote = || {
+        let query = ["query", "histogram", "--op", "write", "--format", "json"];
+        let answer = lab
+            .dosmos(&[&query[..], &["--run-dir", "run"]].concat())
+            .stdout;
+        let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
+        answer["total"]["local"].as_u64() > Some(0)
+    };
+    while !wrote() {
+        assert_eq!(up.try_wait().unwrap(), None);
+    }
+    let id = Pid::from_raw(up.id().try_into().unwrap());
+    kill(id, Signal::SIGTERM).unwrap();
+    assert_eq!(up.wait().unwrap().code(), Some(2));
+    let listed = lab.dosmos(&["runs", ".", "--format", "json"]);
+    let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+    // That the program ended by a signal is all.
+    let lacking = listed["runs"][0]["lacking"].as_array().unwrap();
+    let failed = |why: &Value| why.as_str().unwrap().starts_with("the run failed");
+    assert!(lacking.iter().all(failed), "{lacking:?}");
 }
 
 /// Starts each process of the cluster by its name, which has no link processes; application process `lazy` runs something that never

@@ -18,7 +18,6 @@ mod session;
 mod shared;
 mod within;
 
-use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,12 +86,16 @@ pub async fn run(
     run_as(config, listener, book, None, shutdown).await
 }
 
-/// Runs a memory process within an application process until all application processes of the cluster have left: what it owns is theirs,
-/// too. To be run on the runtime of the session, which begins at the [`Entrance`].
+/// Runs a memory process within an application process until all application processes of the cluster have left, since what it owns is
+/// theirs, too; or until `shutdown` is ready. To be run on the runtime of the session, which begins at the [`Entrance`].
 ///
 /// # Errors
 /// As [`run`]; if it cannot listen, or its certificates cannot be used.
-pub async fn run_within(start: Start, within: Within) -> Result<Summary, Error> {
+pub async fn run_within(
+    start: Start,
+    within: Within,
+    shutdown: impl Future<Output = ()>,
+) -> Result<Summary, Error> {
     let name = start.config.topology.mp_name(start.config.me);
     let failed = |source: std::io::Error| Error::Begin {
         name: name.clone(),
@@ -108,7 +111,7 @@ pub async fn run_within(start: Start, within: Within) -> Result<Summary, Error> 
         let opened = listener.open_to_same_host();
         opened.unwrap_or_else(|e| warn!("{name} is reached by TCP on this host too: {e}"));
     }
-    run_as(start.config, listener, book, Some(within), pending()).await
+    run_as(start.config, listener, book, Some(within), shutdown).await
 }
 
 async fn run_as(
