@@ -173,6 +173,7 @@ async fn program(
         certificates: files.as_ref(),
         deadline: cluster.deadline,
     };
+    book.is_back(name)?;
     let mut child = Child::app(name, command, &joining, run_dir, true, None)?;
     let ended = tokio::select! {
         status = wait(&mut child) => Some(status?),

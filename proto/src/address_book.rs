@@ -82,6 +82,17 @@ impl AddressBook {
         let temporary = directory.join(format!(".{name}.{}", std::process::id()));
         std::fs::write(&temporary, format!("{address}\n"))?;
         std::fs::rename(&temporary, directory.join(name))?;
+        self.is_back(name)
+    }
+
+    /// Tells the others that `name`, which may have been given up, is started again; does nothing without a run directory.
+    ///
+    /// # Errors
+    /// If the file that says so cannot be removed.
+    pub fn is_back(&self, name: &str) -> io::Result<()> {
+        let Some(directory) = &self.directory else {
+            return Ok(());
+        };
         match std::fs::remove_file(gone(directory, name)) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),
@@ -101,7 +112,7 @@ impl AddressBook {
         std::fs::write(gone(directory, name), "")
     }
 
-    /// Whether `name` was given up, and has not published an address since.
+    /// Whether `name` was given up, and has not published an address or come back since.
     pub fn is_given_up(&self, name: &str) -> bool {
         let directory = self.directory.as_deref();
         directory.is_some_and(|directory| gone(directory, name).exists())
@@ -170,5 +181,10 @@ mod tests {
         assert!(book.is_given_up("emp0") && !book.is_given_up("emp1"));
         book.publish("emp0", &address).unwrap();
         assert!(!book.is_given_up("emp0"));
+        // One that has no address is back when it is said to be.
+        book.give_up("ap0").unwrap();
+        book.is_back("ap0").unwrap();
+        assert!(!book.is_given_up("ap0"));
+        book.is_back("ap0").unwrap();
     }
 }
