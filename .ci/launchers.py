@@ -46,6 +46,14 @@ def certify(lab):
     lab.dosmos("cert", "issue", "--cluster", "cluster.toml", "--role", "memory,event-manager,application", "--any-name", "node")
 
 
+def parts_are_whole(lab, run, hosts):
+    """What each host has recorded, side by side, is a whole run with two application processes a host."""
+    (lab.dir / "all/store").mkdir(parents=True)
+    for number, host in enumerate(hosts):
+        shutil.copytree(lab.dir / f"{run}.{host}/store/emp{number}", lab.dir / f"all/store/emp{number}")
+    lab.run_is_whole("all", {host: 2 for host in hosts})
+
+
 def mpirun():
     """Open MPI's mpirun: the printed script with ten ranks, a program that fails, too few ranks."""
     need("mpirun", package="openmpi-bin")
@@ -199,11 +207,7 @@ def three_hosts():
             if host.wait(120):
                 raise Failed(f"{name}: {host.returncode}\n{lab.said(f'{name}.log')}")
         contains("the program", lab.said("h1.log"), VERIFIED)
-        # What the hosts have recorded, side by side.
-        (lab.dir / "all/store").mkdir(parents=True)
-        for number, name in enumerate(names):
-            shutil.copytree(lab.dir / f"run.{name}/store/emp{number}", lab.dir / f"all/store/emp{number}")
-        lab.run_is_whole("all", {name: 2 for name in names})
+        parts_are_whole(lab, "run", names)
 
 
 def within_programs():
@@ -231,10 +235,7 @@ def within_programs():
         ends, said = run("well", SOR)
         check(f"how it ended: {said}", ends, [0, 0])
         contains("the program", said, VERIFIED)
-        (lab.dir / "all/store").mkdir(parents=True)
-        for number, name in enumerate(names):
-            shutil.copytree(lab.dir / f"well.{name}/store/emp{number}", lab.dir / f"all/store/emp{number}")
-        lab.run_is_whole("all", {name: 2 for name in names})
+        parts_are_whole(lab, "well", names)
         lab.write("cluster.toml", (WITHIN + "port = 7763\n").replace("20000", "1500"))
         for kind, end in (("absent", "exit 0"), ("killed", "kill -9 $$")):
             ends, said = run(kind, ["sh", "-c", f"[ $DOSMOS_AP = ap2 ] || exec {' '.join(map(str, SOR))}; {end}"])

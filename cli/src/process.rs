@@ -89,10 +89,11 @@ fn is_open_to_same_host(cluster: &Cluster, address: &Address) -> bool {
 
 /// A memory process that is to be within its application process, and where it is then.
 pub(crate) struct Within {
-    me: MpId,
-    listen: Address,
-    addresses: Vec<(String, Address)>,
-    certificates: Option<Files>,
+    pub(crate) me: MpId,
+    pub(crate) listen: Address,
+    /// What is known of others beforehand, by name.
+    pub(crate) addresses: Vec<(String, Address)>,
+    pub(crate) certificates: Option<Files>,
 }
 
 impl Within {
@@ -111,21 +112,6 @@ impl Within {
             addresses: cluster.known_addresses().collect(),
             certificates: cluster.files_of(&name)?,
         }))
-    }
-
-    /// The same, where a launcher has decided the rest.
-    pub(crate) fn at(
-        me: MpId,
-        listen: Address,
-        addresses: Vec<(String, Address)>,
-        certificates: Option<Files>,
-    ) -> Self {
-        Self {
-            me,
-            listen,
-            addresses,
-            certificates,
-        }
     }
 
     /// Writes the file that tells the program to be it, and says where the two are.

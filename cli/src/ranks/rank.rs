@@ -316,9 +316,13 @@ impl Start {
             let _kept = kept.as_ref().map_err(|e| anyhow!("{e}"))?;
             let (address, within) = match me {
                 Some(me) => {
-                    let listen = address_of(book, cluster, name)?;
                     let known = book.known().map(|(n, a)| (n.to_owned(), a.clone()));
-                    let within = Within::at(me, listen, known.collect(), files.cloned());
+                    let within = Within {
+                        me,
+                        listen: address_of(book, cluster, name)?,
+                        addresses: known.collect(),
+                        certificates: files.cloned(),
+                    };
                     let (address, file) = within.write(cluster, run_dir.path())?;
                     (address, Some(file))
                 }

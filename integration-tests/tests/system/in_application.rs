@@ -1,11 +1,11 @@
 //! Memory processes within application processes: programs do the same, and what they did is known.
 
-use std::process::{Output, Stdio};
-
 use dosmos_integration_tests::{Lab, NESTED, in_groups, said, up_args};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
+
+use crate::launching::support::{Up, eventually, spawn};
 
 fn lab() -> Lab {
     let lab = Lab::new(env!("CARGO_BIN_EXE_dosmos-under-test"));
@@ -95,10 +95,7 @@ fn what_is_asked_to_end_hands_its_records_over_first() {
     let program = env!("CARGO_BIN_EXE_dosmos-under-test");
     let lab = lab();
     let script = format!("exec {program} app sor --rows 40 --columns 24 --seconds 600");
-    let mut command = lab.command(&up_args(&script));
-    command.stdin(Stdio::null());
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut up = command.spawn().unwrap();
+    let mut up = spawn(&lab, &up_args(&script));
     let wrote = || {
         let query = ["query", "histogram", "--op", "write", "--format", "json"];
         let answer = lab
@@ -107,12 +104,9 @@ fn what_is_asked_to_end_hands_its_records_over_first() {
         let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
         answer["total"]["local"].as_u64() > Some(0)
     };
-    while !wrote() {
-        assert_eq!(up.try_wait().unwrap(), None);
-    }
-    let id = Pid::from_raw(up.id().try_into().unwrap());
-    kill(id, Signal::SIGTERM).unwrap();
-    assert_eq!(up.wait().unwrap().code(), Some(2));
+    eventually("a write", wrote);
+    terminate(&up);
+    assert_eq!(up.0.wait().unwrap().code(), Some(2));
     let listed = lab.dosmos(&["runs", ".", "--format", "json"]);
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
     // That the program ended by a signal is all.
@@ -121,31 +115,32 @@ fn what_is_asked_to_end_hands_its_records_over_first() {
     assert!(lacking.iter().all(failed), "{lacking:?}");
 }
 
+fn terminate(process: &Up) {
+    let id = Pid::from_raw(process.0.id().try_into().unwrap());
+    kill(id, Signal::SIGTERM).unwrap();
+}
+
 /// Starts each process of the cluster by its name, which has no link processes; application process `lazy` runs something that never
-/// joins. What each application process printed.
-fn one_by_one(lab: &Lab, program: &[&str], lazy: &str) -> Vec<Output> {
+/// joins. The exit status of each application process, and what it printed.
+fn one_by_one(lab: &Lab, program: &[&str], lazy: &str) -> [(Option<i32>, String); 2] {
     let start = |name: &str, program: &[&str]| {
         let node = ["node", "--cluster", "cluster.toml", "--run-dir", "run"];
-        let args = [&node[..], &["--name", name, "--"], program].concat();
-        let mut command = lab.command(&args);
-        command.stdin(Stdio::null());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().unwrap()
+        spawn(lab, &[&node[..], &["--name", name, "--"], program].concat())
     };
-    let run = lab.path().join("run");
-    std::fs::create_dir_all(&run).unwrap();
-    let mut serving = vec![start("emp0", &[])];
+    std::fs::create_dir_all(lab.path().join("run")).unwrap();
+    let mut emp = start("emp0", &[]);
     let programs = ["ap0", "ap1"].map(|ap| match ap == lazy {
-        true => start(ap, &["true"]),
-        false => start(ap, program),
+        true => (ap, start(ap, &["true"])),
+        false => (ap, start(ap, program)),
     });
-    let ended = programs.map(|program| program.wait_with_output().unwrap());
-    for process in &mut serving {
-        let id = Pid::from_raw(process.id().try_into().unwrap());
-        kill(id, Signal::SIGTERM).unwrap();
-        assert!(process.wait().unwrap().success());
-    }
-    ended.into()
+    let ended = programs.map(|(ap, mut program)| {
+        let status = program.0.wait().unwrap();
+        let log = lab.path().join(format!("run/log/{ap}.log"));
+        (status.code(), std::fs::read_to_string(log).unwrap())
+    });
+    terminate(&emp);
+    assert!(emp.0.wait().unwrap().success());
+    ended
 }
 
 #[test]
@@ -165,21 +160,18 @@ fn each_can_be_started_by_its_name() {
     ];
     let sor = [&[program], &sor[..], &["--counts", "counts"]].concat();
     let ended = one_by_one(&lab, &sor, "nobody");
-    for output in &ended {
-        assert!(output.status.success(), "{}", said(output));
-    }
+    assert!(ended.iter().all(|(code, _)| *code == Some(0)), "{ended:?}");
     assert!(
-        said(&ended[0]).contains("equal to a sequential run bit for bit"),
-        "{}",
-        said(&ended[0])
+        ended[0].1.contains("equal to a sequential run bit for bit"),
+        "{ended:?}"
     );
     lab.assert_invariant();
     // Who never joins keeps nobody for longer than the barrier that waits for it.
     std::fs::remove_dir_all(lab.path().join("run")).unwrap();
     lab.cluster(&(in_groups(1, 2) + "[defaults]\nin_application = true\ndeadline_ms = 1000\n"));
     let ended = one_by_one(&lab, &sor, "ap1");
-    assert_eq!(ended[0].status.code(), Some(1), "{}", said(&ended[0]));
-    assert!(ended[1].status.success(), "{}", said(&ended[1]));
+    let codes = ended.each_ref().map(|(code, _)| *code);
+    assert_eq!(codes, [Some(1), Some(0)], "{ended:?}");
     // A memory process is started with its application process.
     let node = ["node", "--cluster", "cluster.toml", "--name", "mp0"];
     let output = lab.dosmos(&node);

@@ -62,6 +62,26 @@ fn two_hosts(lab: &Lab, program: &[&str]) -> Vec<Output> {
     Ranks::start(lab, &["--whole-host"], program, &settings).ended()
 }
 
+/// What the first host printed of a program that all processes ended well.
+fn verified(lab: &Lab, program: &[&str]) -> String {
+    let hosts = two_hosts(lab, program);
+    for host in &hosts {
+        assert!(host.status.success(), "{}", said(host));
+    }
+    let first = said(&hosts[0]);
+    assert!(
+        first.contains("equal to a sequential run bit for bit"),
+        "{first}"
+    );
+    first
+}
+
+/// A rule by which each of two application processes of a host has its memory process within it.
+fn in_application(deadline_ms: u32) -> String {
+    let defaults = format!("[defaults]\nin_application = true\ndeadline_ms = {deadline_ms}\n");
+    RULE.replace("[launch]", &(defaults + "[launch]")) + "application_processes = 2\n"
+}
+
 /// What `dosmos runs` says of the run.
 fn listed(lab: &Lab) -> Value {
     let output = lab.dosmos(&["runs", ".", "--format", "json"]);
@@ -78,15 +98,7 @@ fn the_ranks_of_two_hosts_run_a_program_and_end_with_it() {
         "{RULE}memory_processes = 2\napplication_processes = 3\n"
     ));
     let program = [&[BINARY], &SOR[..]].concat();
-    let hosts = two_hosts(&lab, &program);
-    for host in &hosts {
-        assert!(host.status.success(), "{}", said(host));
-    }
-    let first = said(&hosts[0]);
-    assert!(
-        first.contains("equal to a sequential run bit for bit"),
-        "{first}"
-    );
+    let first = verified(&lab, &program);
     assert!(
         first
             .contains("14 ranks of dosmos on 2 hosts: 6 application processes, 4 memory processes"),
@@ -117,22 +129,10 @@ fn the_ranks_of_two_hosts_run_a_program_and_end_with_it() {
 
 #[test]
 fn memory_processes_within_their_programs_need_no_rank() {
-    let rule = RULE.replace(
-        "[launch]",
-        "[defaults]\nin_application = true\ndeadline_ms = 20000\n[launch]",
-    );
     let lab = Lab::new(BINARY);
-    lab.cluster(&format!("{rule}application_processes = 2\n"));
+    lab.cluster(&in_application(20_000));
     let program = [&[BINARY], &SOR[..], &["--counts", "counts"]].concat();
-    let hosts = two_hosts(&lab, &program);
-    for host in &hosts {
-        assert!(host.status.success(), "{}", said(host));
-    }
-    let first = said(&hosts[0]);
-    assert!(
-        first.contains("equal to a sequential run bit for bit"),
-        "{first}"
-    );
+    let first = verified(&lab, &program);
     assert!(
         first.contains("8 ranks of dosmos on 2 hosts: 4 application processes, 4 memory processes"),
         "{first}"
@@ -143,14 +143,10 @@ fn memory_processes_within_their_programs_need_no_rank() {
 
 #[test]
 fn programs_with_memory_processes_within_end_although_one_never_joins_or_is_killed() {
-    let rule = RULE.replace(
-        "[launch]",
-        "[defaults]\nin_application = true\ndeadline_ms = 1000\n[launch]",
-    );
     let others = format!("exec {BINARY} {}", SOR.join(" "));
     for end in ["exit 0", "kill -9 $$"] {
         let lab = Lab::new(BINARY);
-        lab.cluster(&format!("{rule}application_processes = 2\n"));
+        lab.cluster(&in_application(1_000));
         let script = format!("[ $DOSMOS_AP = ap1 ] || {others}; {end}");
         let hosts = two_hosts(&lab, &["sh", "-c", &script]);
         let first = said(&hosts[0]);

@@ -7,4 +7,4 @@ mod event_managers;
 mod run_dirs;
 mod secured;
 mod stopped;
-mod support;
+pub(crate) mod support;
