@@ -3,6 +3,8 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use crate::element::Element;
 use crate::values::Values;
 
@@ -21,6 +23,11 @@ impl<T: Element> View<T> {
     pub(crate) fn new(values: Vec<T>, columns: usize, version: u64) -> Self {
         let range = 0..values.len();
         Self::of(Values::Own(Arc::new(values)), range, columns, version)
+    }
+
+    /// No elements; takes no memory.
+    pub(crate) fn empty() -> Self {
+        Self::of(Values::Received(Bytes::new()), 0..0, 1, 0)
     }
 
     /// Elements `range` of `values`.

@@ -146,6 +146,22 @@ impl Latency {
             }
             Ok(())
         })?);
+        let copy = dsm.vector::<f64>("latency.copy", self.elements);
+        let copy = copy.cache(Cache::Ap).declare()?.object(0)?;
+        let mut reader = copy.reader();
+        lines.push(self.measure("own", "reader_gets", nothing, || {
+            for i in 0..BATCH {
+                black_box(reader.get(black_box(i) % self.elements)?);
+            }
+            Ok(())
+        })?);
+        lines.push(self.measure("own", "reader_reads", nothing, || {
+            for _ in 0..BATCH {
+                black_box(reader.read()?);
+            }
+            Ok(())
+        })?);
+        drop(reader);
         lines.push(self.measure("own", "edits", nothing, || {
             for _ in 0..BATCH {
                 own.edit()?.finish()?;
@@ -258,7 +274,7 @@ impl Latency {
         place: &str,
         op: &str,
         prepare: impl Fn() -> Result<()>,
-        measured: impl Fn() -> Result<()>,
+        mut measured: impl FnMut() -> Result<()>,
     ) -> Result<String> {
         let mut times = Times::default();
         for i in 0..self.warm_up + self.ops {

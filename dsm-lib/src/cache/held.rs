@@ -208,6 +208,24 @@ impl<C: Clone> Held<C> {
         Some((content, self.version, first))
     }
 
+    /// Reads of the content that were done elsewhere; whether they are the first accesses since the last
+    /// [`take_served`](Self::take_served).
+    pub(crate) fn has_read(&mut self, reads: Hits) -> bool {
+        let first = self.is_unread();
+        self.served.reads.add(reads);
+        first
+    }
+
+    /// Whether there was no access since the last [`take_served`](Self::take_served).
+    pub(crate) fn is_unread(&self) -> bool {
+        self.served.is_nothing()
+    }
+
+    /// Of the content.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Changes the content, if the object is delegated to this process; counts as a write of these elements and this size. What
     /// `change` gives, whether it is the first access since the last [`take_served`](Self::take_served), and
     /// whether there is something to publish that was not before.

@@ -9,6 +9,7 @@
 mod held;
 #[cfg(test)]
 mod held_tests;
+mod reads;
 mod slot;
 
 use std::any::Any;
@@ -20,6 +21,7 @@ use dosmos_proto::{Nanos, ObjectId, wire};
 use crate::element::Element;
 use crate::operation::Target;
 pub(crate) use held::{Elements, Entered, Hits, Served, hull};
+pub(crate) use reads::Reads;
 use slot::{AnySlot, Marks};
 pub(crate) use slot::{Slot, Taken};
 

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dosmos_proto::delegation::{CHANGES, MOST_DECLINED};
@@ -10,6 +10,7 @@ use dosmos_proto::large::copy_of;
 use dosmos_proto::{ObjectId, wire};
 
 use super::held::{Answer, Back, Elements, Entered, Held, Hits, Made, Served, Wanted};
+use super::reads::{Known, Reads};
 use crate::element::Element;
 use crate::operation::Target;
 
@@ -63,6 +64,8 @@ pub(crate) struct Slot<T> {
     object: ObjectId,
     elements: u32,
     bytes: u64,
+    /// Another one whenever what is held changes, or what was read is taken, if there are readers.
+    stamp: AtomicU64,
     state: Mutex<State<T>>,
     marks: Arc<Marks>,
 }
@@ -84,6 +87,8 @@ struct State<T> {
     declined: u32,
     /// What was read last, and how often one after the other.
     same: (Elements, u32),
+    /// Those who keep what is held, and count what they read of it themselves.
+    readers: Vec<Known>,
 }
 
 impl<T> State<T> {
@@ -130,7 +135,9 @@ impl<T: Element> Slot<T> {
                 changed: 0,
                 declined: 0,
                 same: ((0, 0), 0),
+                readers: Vec::new(),
             }),
+            stamp: AtomicU64::new(0),
             marks,
         }
     }
@@ -139,6 +146,59 @@ impl<T: Element> Slot<T> {
     fn content(&self, data: &[u8]) -> Option<Arc<Vec<T>>> {
         let fits = data.len() as u64 == self.bytes;
         fits.then(|| T::from_bytes(data).map(Arc::new)).flatten()
+    }
+
+    /// The state, which is going to change: readers look at it again.
+    fn changing(&self) -> MutexGuard<'_, State<T>> {
+        let mut state = lock(&self.state);
+        if !state.readers.is_empty() {
+            self.hear_readers(&mut state);
+            // Readers see it at the latest when they learn of the change from whoever made it.
+            self.stamp.fetch_add(1, Ordering::Release);
+        }
+        state
+    }
+
+    /// Takes what readers counted of what is held.
+    #[cold]
+    fn hear_readers(&self, state: &mut State<T>) {
+        let State { held, readers, .. } = state;
+        for reader in readers {
+            if let Some(hits) = reader.take(held.version()) {
+                self.touched(held.has_read(hits));
+            }
+        }
+    }
+
+    /// See [`Reader`](crate::Reader).
+    #[inline]
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp.load(Ordering::Acquire)
+    }
+
+    /// The content and its version, for a reader that keeps it while the slot has this stamp, and counts what it reads itself. None
+    /// if there is none, or if it is this process's own to change.
+    pub(crate) fn keep_for(&self, reads: &Arc<Reads>) -> Option<(Arc<Vec<T>>, u64, u64)> {
+        let mut state = lock(&self.state);
+        self.hear_readers(&mut state);
+        if state.held.is_exclusive() {
+            return None;
+        }
+        let (values, version) = state.held.get()?;
+        let values = Arc::clone(values);
+        if !state.readers.iter().any(|known| known.is(reads)) {
+            state.readers.push(Known::new(reads));
+        }
+        reads.begin();
+        self.touched(state.held.is_unread());
+        Some((values, version, self.stamp.load(Ordering::Relaxed)))
+    }
+
+    /// A reader is gone.
+    pub(crate) fn forget(&self, reads: &Arc<Reads>) {
+        let mut state = lock(&self.state);
+        self.hear_readers(&mut state);
+        state.readers.retain(|known| !known.is(reads));
     }
 
     fn touched(&self, first: bool) {
@@ -180,7 +240,7 @@ impl<T: Element> Slot<T> {
         count: usize,
         change: impl FnOnce(&mut [T]) -> R,
     ) -> Option<R> {
-        let mut state = lock(&self.state);
+        let mut state = self.changing();
         let on = |values: &mut Arc<Vec<T>>| change(Arc::make_mut(values).as_mut_slice());
         let (elements, bytes) = (range_of(range), (count * size_of::<T>()) as u64);
         let (result, first, publish) = state.held.change(elements, bytes, on)?;
@@ -195,7 +255,7 @@ impl<T: Element> Slot<T> {
     /// as a read unless they have just been `read`.
     pub(crate) fn take(&self, read: bool) -> Option<Taken<T>> {
         let (values, delegation, first) = {
-            let held = &mut lock(&self.state).held;
+            let held = &mut self.changing().held;
             held.take(self.elements, self.bytes, read)?
         };
         self.touched(first);
@@ -207,7 +267,7 @@ impl<T: Element> Slot<T> {
     /// Puts the elements back. Whether they had not been taken from this process meanwhile, and whether
     /// others wait for them.
     pub(crate) fn put(&self, taken: Taken<T>) -> (bool, bool) {
-        let mut state = lock(&self.state);
+        let mut state = self.changing();
         let kept = state.held.put(taken.delegation, Arc::new(taken.values));
         if state.held.is_unpublished() {
             lock(&self.marks.unpublished).push(self.object);
@@ -270,7 +330,7 @@ impl<T: Element> Slot<T> {
 
     /// Begins a section, if the object is delegated to this process and not in use: with its elements.
     pub(crate) fn begin_section(&self) -> Option<(Arc<Vec<T>>, Entered)> {
-        let mut state = lock(&self.state);
+        let mut state = self.changing();
         let (values, entered) = state.held.begin_section()?;
         Some((Arc::clone(values), entered))
     }
@@ -283,7 +343,7 @@ impl<T: Element> Slot<T> {
         used: (Hits, Hits),
         change: Option<impl FnOnce(&mut Arc<Vec<T>>)>,
     ) -> Option<u64> {
-        let mut state = lock(&self.state);
+        let mut state = self.changing();
         let (version, first, publish) = state.held.end_section(section, used, change)?;
         self.marks.sections.store(true, Ordering::Relaxed);
         self.touched(first);
@@ -370,7 +430,7 @@ pub(super) trait AnySlot: Any + Send + Sync {
 impl<T: Element> AnySlot for Slot<T> {
     fn keep(&self, request: u64, version: u64, data: &[u8]) {
         if let Some(values) = self.content(data) {
-            let mut state = lock(&self.state);
+            let mut state = self.changing();
             state.asked = 0;
             state.unread = true;
             state.held.keep(request, values, version);
@@ -384,7 +444,7 @@ impl<T: Element> AnySlot for Slot<T> {
                 values => values,
             },
         };
-        let mut state = lock(&self.state);
+        let mut state = self.changing();
         state.asked = 0;
         let delegation = (delegation, done.epoch);
         state
@@ -392,10 +452,10 @@ impl<T: Element> AnySlot for Slot<T> {
             .entrust(request, values, done.version, delegation)
     }
     fn wrote(&self, request: u64) {
-        lock(&self.state).held.wrote(request);
+        self.changing().held.wrote(request);
     }
     fn invalidate(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.changing();
         state.asked = 0;
         if state.held.get().is_some() {
             state.in_vain = match state.unread {
@@ -412,47 +472,47 @@ impl<T: Element> AnySlot for Slot<T> {
             return;
         }
         match self.content(data) {
-            Some(values) => lock(&self.state).held.update(values, version),
+            Some(values) => self.changing().held.update(values, version),
             None => self.invalidate(),
         }
     }
     fn has_read(&self, version: u64, bytes: u64) {
-        let mut state = lock(&self.state);
+        let mut state = self.changing();
         if std::mem::replace(&mut state.asked_of, version) != version {
             state.asked = bytes;
         }
         state.held.confirm(version);
     }
     fn confirm(&self, version: u64) {
-        lock(&self.state).held.confirm(version);
+        self.changing().held.confirm(version);
     }
     fn recall(&self, delegation: u64, wanted: Wanted) -> Option<wire::Return> {
-        let answer = lock(&self.state).held.recall(delegation, wanted);
+        let answer = self.changing().held.recall(delegation, wanted);
         match answer {
             Answer::Now(back) => Some(self.given_back(back)),
             Answer::Later => None,
         }
     }
     fn answers(&self) -> Vec<wire::Return> {
-        let answers = lock(&self.state).held.answers();
+        let answers = self.changing().held.answers();
         answers.into_iter().map(|back| self.to_wire(back)).collect()
     }
     fn publish(&self) -> Option<wire::Return> {
-        let back = lock(&self.state).held.publish()?;
+        let back = self.changing().held.publish()?;
         Some(self.to_wire(back))
     }
     fn give_back(&self) -> Option<wire::Return> {
-        let back = lock(&self.state).held.give_back()?;
+        let back = self.changing().held.give_back()?;
         Some(self.given_back(back))
     }
     fn lose(&self) -> bool {
-        lock(&self.state).held.lose()
+        self.changing().held.lose()
     }
     fn delegation(&self) -> Option<u64> {
         lock(&self.state).held.delegation()
     }
     fn take_served(&self) -> Served {
-        lock(&self.state).held.take_served()
+        self.changing().held.take_served()
     }
     fn target(&self) -> &Target {
         &self.target

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::requests::Requests;
-use crate::cache::{Entered, Hits, Slot, Taken};
+use crate::cache::{Entered, Hits, Reads, Slot, Taken};
 use crate::call::{blocking, done_or_blocking};
 use crate::element::{Element, Number};
 use crate::values::{Exchange, GRANTED_VALUE, Values, add, exchange};
@@ -57,6 +57,20 @@ impl<T: Element> Here<T> {
         let values = Values::Own(values);
         let view = View::of(values, range.clone(), columns, version);
         Some((view, waits))
+    }
+
+    /// As long as this is the same, all elements are those that [`keep`](Self::keep) gave with it.
+    #[inline]
+    pub(crate) fn stamp(&self) -> Option<u64> {
+        self.slot.as_ref().map(|slot| slot.stamp())
+    }
+
+    /// All elements, as rows of `columns`, for a reader who counts what it reads of them; with the stamp. None if there is no
+    /// valid copy.
+    pub(crate) fn keep(&self, columns: usize, reads: &Arc<Reads>) -> Option<(View<T>, u64)> {
+        let (values, version, stamp) = self.slot.as_ref()?.keep_for(reads)?;
+        let view = View::of(Values::Own(values), 0..self.len, columns, version);
+        Some((view, stamp))
     }
 
     /// Element `at`, if there is a valid copy; and whether the reader may be waiting for a change.

@@ -4,6 +4,7 @@
 mod calls;
 mod delegation;
 mod fake;
+mod reader;
 mod sections;
 mod session;
 mod structs;
