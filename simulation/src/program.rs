@@ -1,11 +1,12 @@
 //! The programs: what application processes do with the real library, by the plan and random numbers of their own.
 
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use dsm_lib::{
-    Address, Cache, Counts, Dsm, Error, LockKind, Object, ObjectId, ReleaseFailed, Section,
+    Address, Cache, Counts, Dsm, Error, LockKind, Object, ObjectId, Reader, ReleaseFailed, Section,
     Settings, Vector, hosted,
 };
 use rand::rngs::StdRng;
@@ -55,6 +56,9 @@ pub(crate) struct Program {
 
 struct Handle {
     object: Object<u64>,
+    /// Every second read of all of it is by this one.
+    reader: RefCell<Reader<u64>>,
+    by_reader: Cell<bool>,
     usage: Use,
     /// It has replicas.
     kept: bool,
@@ -193,6 +197,8 @@ impl Program {
             let home = self.common.plan.topology.mp_name(ap.memory_process);
             handles.push(Handle {
                 at_home: object.owner() == home,
+                reader: RefCell::new(object.reader()),
+                by_reader: Cell::new(false),
                 object,
                 usage,
                 kept: v.replicas > 0,
@@ -337,7 +343,7 @@ impl Program {
             if self.seat.is_dead() {
                 break;
             }
-            self.read(&handle.object)?;
+            self.read(handle)?;
         }
         Ok(())
     }
@@ -360,7 +366,7 @@ impl Program {
             Use::Owned(by) if by == self.me && writes => self.write(handle),
             Use::Counter if writes => self.add(&handle.object),
             _ if self.rng.random_bool(habits.publishes) => self.publish(dsm),
-            _ => self.read(&handle.object),
+            _ => self.read(handle),
         }
     }
 
@@ -376,11 +382,14 @@ impl Program {
         }
     }
 
-    fn read(&mut self, object: &Object<u64>) -> Result<()> {
-        let asked = self.now();
+    fn read(&mut self, handle: &Handle) -> Result<()> {
+        let (asked, object) = (self.now(), &handle.object);
         let read = match self.rng.random_range(0..4) {
             0 => object.read_range(0..ELEMENTS / 2),
             1 => object.read_range(0..1),
+            _ if handle.by_reader.replace(!handle.by_reader.get()) => {
+                handle.reader.borrow_mut().read().cloned()
+            }
             _ => object.read(),
         };
         if self.seat.is_dead() {
