@@ -11,6 +11,8 @@ mod held;
 mod held_tests;
 mod reads;
 mod slot;
+#[cfg(test)]
+mod slot_tests;
 
 use std::any::Any;
 use std::collections::{BTreeSet, HashMap};
