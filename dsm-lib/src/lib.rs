@@ -45,7 +45,7 @@
 //!
 //! To compute on an object rather than on single elements, take it as a slice: [`Object::read`] gives a shared
 //! one to read, [`Object::edit`] one to change outside a section, [`Section::values_mut`] one to change in a
-//! section. What was changed, and only that, is written in one message.
+//! section. What was changed, and only that, is written in one message. [`Object::reader`] is for one that is read again and again.
 //!
 //! # Structs
 //!

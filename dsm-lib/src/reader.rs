@@ -7,7 +7,7 @@ use crate::element::Element;
 use crate::{Object, Result, View};
 
 /// After so many reads of the same elements the program may be waiting for a change: then what has arrived is seen to.
-const SAME: u32 = 2048;
+const SAME: u32 = 1024;
 
 /// Reads one object again and again, by [`Object::reader`].
 ///

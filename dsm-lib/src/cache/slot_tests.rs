@@ -14,7 +14,7 @@ const OBJECT: ObjectId = ObjectId {
     var: VarId(1),
     index: 0,
 };
-const DELEGATION: u64 = 7;
+const NUMBER: u64 = 7;
 
 fn content(first: u64) -> Vec<u64> {
     vec![first, 0, 0, 0]
@@ -44,7 +44,7 @@ fn entrust(slot: &Slot<u64>) {
         unchanged: true,
         ..wire::ReadDone::default()
     };
-    assert!(slot.entrust(2, &done, DELEGATION));
+    assert!(slot.entrust(2, &done, NUMBER));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn whatever_changes_what_is_held_ends_what_readers_keep() {
         ("read elsewhere", |slot| slot.has_read(2, 8)),
         ("lose", |slot| assert!(!slot.lose())),
         ("recall", |slot| {
-            drop(slot.recall(DELEGATION, Wanted::Everything));
+            drop(slot.recall(NUMBER, Wanted::Everything));
         }),
         // Reads are then the first ones since.
         ("report", |slot| {
