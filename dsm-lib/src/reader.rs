@@ -6,7 +6,7 @@ use crate::cache::{Elements, Reads};
 use crate::element::Element;
 use crate::{Object, Result, View};
 
-/// After so many reads of the same elements the program may be waiting for a change: then what has arrived is seen to.
+/// After this number of reads of the same elements the program may be waiting for a change: then what has arrived is seen to.
 const SAME: u32 = 1024;
 
 /// Reads one object again and again, by [`Object::reader`].
@@ -53,16 +53,19 @@ impl<T: Element> Default for Kept<T> {
     }
 }
 
-impl<T: Element> Reader<T> {
-    pub(crate) fn new(object: Object<T>) -> Self {
-        Self {
-            object,
+impl<T: Element> Object<T> {
+    /// For reading the object again and again, each time in a few nanoseconds while nobody changes it.
+    pub fn reader(&self) -> Reader<T> {
+        Reader {
+            object: self.clone(),
             reads: Arc::default(),
             kept: Kept::default(),
             same: ((0, 0), 0),
         }
     }
+}
 
+impl<T: Element> Reader<T> {
     /// The whole object, as [`Object::read`] gives it.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ fn whatever_changes_what_is_held_ends_what_readers_keep() {
         }),
         // Reads are then the first ones since.
         ("report", |slot| {
-            assert_eq!(slot.take_served().reads.count, 1)
+            assert_eq!(slot.take_served().reads.count, 1);
         }),
     ];
     for (what, change) in changes {

@@ -15,7 +15,7 @@ use crate::lock_words::LockWords;
 use crate::member::Member;
 use crate::operation::Target;
 use crate::values::Exchange;
-use crate::{Call, Reader, Result, View};
+use crate::{Call, Result, View};
 pub(crate) use here::Here;
 pub(crate) use requests::{InSection, OUTSIDE, Requests};
 
@@ -144,11 +144,6 @@ impl<T: Element> Object<T> {
     pub fn read_all<'a>(objects: impl IntoIterator<Item = &'a Self>) -> Result<Vec<View<T>>> {
         let under_way: Vec<_> = objects.into_iter().map(Self::read_async).collect();
         under_way.into_iter().map(Call::wait).collect()
-    }
-
-    /// For reading the object again and again, each time in a few nanoseconds while nobody changes it.
-    pub fn reader(&self) -> Reader<T> {
-        Reader::new(self.clone())
     }
 
     /// Begins to fetch the object and does not wait for it: a read after it has arrived finds it near. With
