@@ -160,6 +160,10 @@ impl<T: Arbitrary> Playground for Variable<T> {
 
 fn read<T: Arbitrary>(object: &Object<T>, dice: &mut StdRng) -> Result<()> {
     if dice.random() {
+        // Whatever a reader reads is an access as any other.
+        let mut reader = object.reader();
+        reader.read()?;
+        reader.get(0)?;
         object.read()?;
     } else {
         let first = dice.random_range(0..object.len());

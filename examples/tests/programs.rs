@@ -319,7 +319,7 @@ fn counts_are_written_for_each_process() {
 fn latency_says_a_line_for_each_operation() {
     let said = demo().run("latency", "--ops 20 --warm-up 5");
     let lines: Vec<&str> = said[0].lines().collect();
-    assert_eq!(lines.len(), 5 + 4 + 5 + 4 + 4, "{}", said[0]);
+    assert_eq!(lines.len(), 7 + 4 + 5 + 4 + 4, "{}", said[0]);
     for op in [
         "local_read",
         "remote_read",
@@ -327,6 +327,8 @@ fn latency_says_a_line_for_each_operation() {
         "far_acquire_release",
         "far_section_writes",
         "own_gets",
+        "own_reader_gets",
+        "own_reader_reads",
         "own_edits",
         "own_sections",
         "together_barrier",
