@@ -53,7 +53,7 @@ impl Reads {
 #[derive(Debug)]
 pub(super) struct Known {
     reads: Arc<Reads>,
-    /// Taken so far.
+    /// What was taken before.
     count: u64,
     bytes: u64,
 }
@@ -74,14 +74,17 @@ impl Known {
     /// What was read since the last time, of this version.
     pub(super) fn take(&mut self, version: u64) -> Option<Hits> {
         let count = self.reads.count.load(Ordering::Acquire);
+        if count == self.count {
+            // The size of a read that is not counted yet comes with it.
+            return None;
+        }
         let bytes = self.reads.bytes.load(Ordering::Relaxed);
-        let more = Hits {
+        Some(Hits {
             count: count - std::mem::replace(&mut self.count, count),
             bytes: bytes - std::mem::replace(&mut self.bytes, bytes),
             version,
             elements: unpack(self.reads.elements.load(Ordering::Relaxed)),
-        };
-        (more.count > 0).then_some(more)
+        })
     }
 }
 
@@ -106,6 +109,11 @@ mod tests {
         };
         assert_eq!(known.take(5), Some(hits(2, 16, 5, (1, 4))));
         assert_eq!(known.take(5), None);
+        // The reader is in the middle of a read.
+        reads.bytes.store(40, Ordering::Relaxed);
+        assert_eq!(known.take(5), None);
+        reads.count.store(4, Ordering::Release);
+        assert_eq!(known.take(5), Some(hits(1, 8, 5, (1, 4))));
         reads.begin();
         reads.add((u32::MAX - 1, u32::MAX), 8);
         assert_eq!(known.take(6), Some(hits(1, 8, 6, (u32::MAX - 1, u32::MAX))));
