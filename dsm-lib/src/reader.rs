@@ -12,7 +12,7 @@ const SAME: u32 = 1024;
 /// Reads one object again and again, by [`Object::reader`].
 ///
 /// What it read last it keeps, and looks only whether that is still what the object contains: so a read takes a few
-/// nanoseconds, where one by [`Object::read`] or [`Object::get`] takes up to ten times as long. It sees what that would
+/// nanoseconds, where one by [`Object::read`] or [`Object::get`] takes three to eight times as long. It sees what that would
 /// see. For tables that many read and few change. An object that this process has to itself, since it changes it, is read as by
 /// [`Object`]; and since a reader keeps what it read as a whole, the next change copies that.
 ///

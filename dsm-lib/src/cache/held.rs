@@ -210,14 +210,14 @@ impl<C: Clone> Held<C> {
 
     /// Reads of the content that were done elsewhere; whether they are the first accesses since the last
     /// [`take_served`](Self::take_served).
-    pub(crate) fn has_read(&mut self, reads: Hits) -> bool {
-        let first = self.is_unread();
+    pub(crate) fn add_reads(&mut self, reads: Hits) -> bool {
+        let first = self.served_nothing();
         self.served.reads.add(reads);
         first
     }
 
     /// Whether there was no access since the last [`take_served`](Self::take_served).
-    pub(crate) fn is_unread(&self) -> bool {
+    pub(crate) fn served_nothing(&self) -> bool {
         self.served.is_nothing()
     }
 

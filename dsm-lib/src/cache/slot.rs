@@ -92,6 +92,14 @@ struct State<T> {
 }
 
 impl<T> State<T> {
+    /// Takes what readers counted of what is held; whether that are the first accesses since they were reported.
+    fn hear_readers(&mut self) -> bool {
+        let Self { held, readers, .. } = self;
+        let version = held.version();
+        let counted = readers.iter_mut().filter_map(|reader| reader.take(version));
+        counted.fold(false, |first, hits| held.add_reads(hits) || first)
+    }
+
     /// Elements are read; whether the reader may be waiting for somebody to change them.
     #[inline]
     fn reads(&mut self, elements: Elements) -> bool {
@@ -152,22 +160,17 @@ impl<T: Element> Slot<T> {
     fn changing(&self) -> MutexGuard<'_, State<T>> {
         let mut state = lock(&self.state);
         if !state.readers.is_empty() {
-            self.hear_readers(&mut state);
-            // Readers see it at the latest when they learn of the change from whoever made it.
-            self.stamp.fetch_add(1, Ordering::Release);
+            self.touched(self.recall_readers(&mut state));
         }
         state
     }
 
-    /// Takes what readers counted of what is held.
+    /// Readers look again at what is held. Takes what they counted of it; whether that are the first accesses since they were reported.
     #[cold]
-    fn hear_readers(&self, state: &mut State<T>) {
-        let State { held, readers, .. } = state;
-        for reader in readers {
-            if let Some(hits) = reader.take(held.version()) {
-                self.touched(held.has_read(hits));
-            }
-        }
+    fn recall_readers(&self, state: &mut State<T>) -> bool {
+        // They see it at the latest when they learn of the change from whoever made it.
+        self.stamp.fetch_add(1, Ordering::Release);
+        state.hear_readers()
     }
 
     /// See [`Reader`](crate::Reader).
@@ -180,24 +183,26 @@ impl<T: Element> Slot<T> {
     /// if there is none, or if it is this process's own to change.
     pub(crate) fn keep_for(&self, reads: &Arc<Reads>) -> Option<(Arc<Vec<T>>, u64, u64)> {
         let mut state = lock(&self.state);
-        self.hear_readers(&mut state);
+        self.hear_and_forget(&mut state, reads);
         if state.held.is_exclusive() {
             return None;
         }
         let (values, version) = state.held.get()?;
         let values = Arc::clone(values);
-        if !state.readers.iter().any(|known| known.is(reads)) {
-            state.readers.push(Known::new(reads));
-        }
         reads.begin();
-        self.touched(state.held.is_unread());
+        state.readers.push(Known::new(reads));
+        self.touched(state.held.served_nothing());
         Some((values, version, self.stamp.load(Ordering::Relaxed)))
     }
 
     /// A reader is gone.
     pub(crate) fn forget(&self, reads: &Arc<Reads>) {
-        let mut state = lock(&self.state);
-        self.hear_readers(&mut state);
+        self.hear_and_forget(&mut lock(&self.state), reads);
+    }
+
+    /// A reader keeps nothing any more.
+    fn hear_and_forget(&self, state: &mut State<T>, reads: &Arc<Reads>) {
+        self.touched(state.hear_readers());
         state.readers.retain(|known| !known.is(reads));
     }
 
@@ -512,7 +517,12 @@ impl<T: Element> AnySlot for Slot<T> {
         lock(&self.state).held.delegation()
     }
     fn take_served(&self) -> Served {
-        self.changing().held.take_served()
+        let mut state = lock(&self.state);
+        if !state.readers.is_empty() {
+            // They are reported now.
+            let _first = self.recall_readers(&mut state);
+        }
+        state.held.take_served()
     }
     fn target(&self) -> &Target {
         &self.target

@@ -120,5 +120,10 @@ fn reads_are_of_the_version_that_was_read_and_reported_once() {
     slot.keep_for(&one).unwrap();
     read(&one, 1, (0, 1));
     assert_eq!(served(&slot), (4, 32, 2, (0, 4)));
+    // What is reported is not to be reported again.
+    marks.take_touched();
+    read(&one, 1, (0, 1));
+    assert_eq!(served(&slot).0, 1);
     assert_eq!(served(&slot).0, 0);
+    assert_eq!(marks.take_touched(), []);
 }
