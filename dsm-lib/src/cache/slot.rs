@@ -95,9 +95,13 @@ impl<T> State<T> {
     /// Takes what readers counted of what is held; whether that are the first accesses since they were reported.
     fn hear_readers(&mut self) -> bool {
         let Self { held, readers, .. } = self;
-        let version = held.version();
-        let counted = readers.iter_mut().filter_map(|reader| reader.take(version));
-        counted.fold(false, |first, hits| held.add_reads(hits) || first)
+        let mut first = false;
+        for reader in readers {
+            if let Some(hits) = reader.take(held.version()) {
+                first |= held.add_reads(hits);
+            }
+        }
+        first
     }
 
     /// Elements are read; whether the reader may be waiting for somebody to change them.
